@@ -1,10 +1,10 @@
-//! The definition of the API that scripts see, from `api/*.toml`.
+//! The definition of the script API, from `api/*.toml`.
 //!
-//! One source for everything that is said about it: [`typedefs::definitions`]
+//! It is the single source for all documentation: [`typedefs::definitions`]
 //! writes type definitions for luau-lsp (`frolic types`), the site's reference
 //! page and the editor's completion read the same pages as JSON
-//! (`web/src/generated/api.json`), and tests compare the definition with what
-//! is really there on the server and in the browser.
+//! (`web/src/generated/api.json`), and tests compare the definition with the
+//! implementations on the server and in the browser.
 
 pub mod typedefs;
 
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-/// A library, a class, or what belongs together otherwise.
+/// A library, a class, or another group of members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "api.ts"))]
@@ -34,7 +34,7 @@ pub struct Page {
     /// Type parameters of a class, such as `T...`.
     #[serde(default)]
     pub generic: Option<String>,
-    /// Everything in it, in the order to read.
+    /// All members, in reading order.
     #[serde(rename = "member")]
     pub members: Vec<Member>,
 }
@@ -67,7 +67,7 @@ pub enum Side {
     Both,
 }
 
-/// Something with a name in a page.
+/// A named member of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "api.ts"))]
@@ -114,7 +114,7 @@ pub enum MemberKind {
 }
 
 impl Side {
-    /// Whether something of this side exists on the other one given.
+    /// Whether something on this side exists on the given side.
     pub fn includes(self, side: Side) -> bool {
         self == Side::Both || side == Side::Both || self == side
     }

@@ -1,36 +1,36 @@
-//! Time that the scripts of a world have: so much per tick on average, with
-//! some saved up for a heavy moment.
+//! CPU time budget of a world's scripts: an average per tick, with savings for
+//! peaks.
 
 use std::time::Duration;
 
-/// What is left of a world's time.
+/// The time budget of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    /// Time that is owed, at most the savings when all is well.
+    /// Time used beyond the average; at most the savings while within budget.
     used: Duration,
     waiting: bool,
 }
 
-/// What to do after a tick.
+/// The action after a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Nothing.
     GoOn,
-    /// Somebody has to wait.
+    /// Pause the script that used most.
     Pause,
-    /// Whoever waits may go on.
+    /// Resume paused scripts.
     Resume,
 }
 
 impl Budget {
-    /// Charges one tick. Who waits goes on when everything is saved up again,
-    /// so that the average holds whatever a script does in between.
+    /// Charges one tick. Paused scripts resume when the savings are full again,
+    /// so that the average holds whatever scripts do in between.
     pub fn charge(&mut self, spent: Duration, average: Duration, savings: Duration) -> Verdict {
         self.used = (self.used + spent).saturating_sub(average);
-        // In debt without spending: whoever is to blame waits already.
+        // In debt without spending: the responsible scripts are paused already.
         if self.used > savings && spent > average {
-            // The debt is paid by waiting; without a bound one bad moment
-            // would be paid for a minute.
+            // The debt is bounded, or one bad moment would pause scripts for a
+            // minute.
             self.used = self.used.min(savings * 2);
             self.waiting = true;
             return Verdict::Pause;

@@ -1,9 +1,9 @@
 //! The part of the API that is written in Luau, from `builtin/`.
 //!
 //! Every file is a function of one argument, the table `engine`, to which it
-//! adds; the lists below are the order in which they build on each other.
-//! `common/sides.luau` is written from the definition of the API.
-//! `common` runs on both sides, byte for byte the same.
+//! adds; the lists below are the order in which they depend on each other.
+//! `common/sides.luau` is generated from the definition of the API. `common`
+//! runs on both sides, byte for byte the same.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -82,7 +82,7 @@ const CLIENT: Files = files![
     "client/spells.luau",
 ];
 
-/// Names that creators know from Roblox, over the libraries of either side.
+/// Aliases that creators know from Roblox, for the libraries of either side.
 const ALIASES: Files = files![
     "common/advice.luau",
     "common/enums.luau",
@@ -90,7 +90,7 @@ const ALIASES: Files = files![
     "common/roblox.luau",
 ];
 
-/// Freezes what the others have put up for user code.
+/// Freezes the globals that the other files define for user code.
 const GLOBALS: Files = files!["common/globals.luau"];
 const SERVER_ENTRY: Files = files!["server/lifecycle.luau"];
 const CLIENT_ENTRY: Files = files!["client/lifecycle.luau"];
@@ -131,7 +131,7 @@ fn compile_all(lists: &[Files], context: RunContext) -> Vec<CompiledScript> {
         .collect()
 }
 
-/// What exists on one side only, so that the other one can say so:
+/// What exists on one side only, so that the other one can report it:
 /// `engine.side_libraries.UI` and `engine.sides.World.Spawn`.
 fn sides() -> String {
     let name_of = |side: Side| match side {

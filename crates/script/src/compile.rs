@@ -1,7 +1,7 @@
-//! From source text to bytecode, the only way into a VM.
+//! Compiles source text to bytecode, the only way into a VM.
 //!
-//! Luau does not verify bytecode, so a [`CompiledScript`] can be made here
-//! only: its bytes are private and come from our own compiler run.
+//! Luau does not verify bytecode, so a [`CompiledScript`] can be created only
+//! here: its bytes are private and come from our own compiler.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ pub struct CompiledScript {
     /// Path below `scripts/`, for example `Workspace/KillBrick.luau`; the
     /// engine's own begin with `@builtin/`.
     pub path: String,
-    /// The folder it lives in; `None` for the engine's own.
+    /// Its service folder; `None` for the engine's own.
     pub service: Option<Service>,
     /// Where it runs.
     pub context: RunContext,
-    /// Runs when something requires it, not when the world starts.
+    /// Runs when it is required, not when the world starts.
     pub is_module: bool,
     /// SHA-256 of the bytecode, in hex.
     pub sha256_hex: String,
@@ -31,12 +31,12 @@ pub struct CompiledScript {
 }
 
 impl CompiledScript {
-    /// What a VM loads.
+    /// The bytecode for a VM.
     pub fn bytecode(&self) -> &[u8] {
         &self.bytecode
     }
 
-    /// The text it came from.
+    /// Its source text.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -73,7 +73,7 @@ pub struct CompileError {
 /// Compiles one source file of a package.
 ///
 /// # Errors
-/// When the text is not Luau, is too large, holds control characters, lives
+/// If the text is not Luau, is too large, contains control characters, is
 /// outside a service folder or asks for a context its service does not allow.
 pub fn compile(path: &str, source: &str) -> Result<CompiledScript, CompileError> {
     let refuse = |line: u32, message: String| CompileError {
@@ -98,10 +98,10 @@ pub fn compile(path: &str, source: &str) -> Result<CompiledScript, CompileError>
     Ok(script)
 }
 
-/// Whether a text that compiles ends with `return` and a value: then it is a
-/// module, because a script has nobody to return anything to. The compiler
-/// itself tells: nothing may follow a `return`, and only a value may follow one
-/// that has none.
+/// Whether a text that compiles ends with `return` and a value, which makes it
+/// a module, because a script has no caller to return to. Uses the compiler:
+/// nothing may follow a `return`, and only a value may follow one that has
+/// none.
 fn returns_a_value(source: &str) -> bool {
     if !source.contains("return") {
         return false;
@@ -150,7 +150,7 @@ fn compile_as(
     })
 }
 
-/// Refuses what no honest script contains, and returns the text to compile.
+/// Rejects what no legitimate script contains, and returns the text to compile.
 fn check_source(source: &str) -> Result<Vec<u8>, (u32, String)> {
     if source.len() > SOURCE_BYTES_MAX {
         let text = format!(
@@ -173,8 +173,8 @@ fn check_source(source: &str) -> Result<Vec<u8>, (u32, String)> {
 }
 
 /// `--!optimize 2` and `--!native` would override the options below (35 KB of
-/// source then compile for seconds), so the `!` of every directive goes. Luau
-/// reads them only in the comments before the first token.
+/// source then compile for seconds), so the `!` of every directive is blanked.
+/// Luau reads them only in the comments before the first token.
 fn blank_directives(text: &mut [u8]) {
     let mut at = 0;
     loop {

@@ -1,7 +1,7 @@
-//! Luau values to wire values and back, bounded on the way out.
+//! Converts Luau values to wire values and back, with limits on the way out.
 //!
-//! Tables are read raw: no metamethod of a script runs while the host walks
-//! its data, and both depth and the number of parts are charged.
+//! Tables are read raw: no metamethod of a script runs while the host reads its
+//! data, and both depth and the number of parts are charged.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use mlua::{Function, Lua, Table, Value as LuaValue};
 use crate::engine::EntityId;
 use crate::limits::{COORDINATE_MAX, NAME_BYTES_MAX};
 
-/// How entities look in Luau: one frozen table per id, all with one metatable.
+/// Entities in Luau: one frozen table per id, all with one metatable.
 pub struct Entities {
-    /// id → handle, for those that exist already.
+    /// id → handle, for handles that exist already.
     pub handles: Table,
-    /// Makes a handle.
+    /// Creates a handle.
     pub make: Function,
-    /// The metatable that tells a handle from any other table.
+    /// The metatable that distinguishes a handle from any other table.
     pub meta: Table,
 }
 
@@ -75,7 +75,7 @@ pub fn to_luau(lua: &Lua, entities: &Entities, value: &Value) -> mlua::Result<Lu
     })
 }
 
-/// Reads Luau values against one budget.
+/// Reads Luau values within one budget.
 pub struct Reader<'a> {
     entities: &'a Entities,
     limits: ValueLimits,
@@ -94,15 +94,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Roughly what the values read so far take on the wire.
+    /// Approximate size on the wire of the values read so far.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Turns a Luau value into a wire value.
+    /// Converts a Luau value to a wire value.
     ///
     /// # Errors
-    /// A sentence for the creator when the value cannot travel.
+    /// A message for the creator if the value cannot be sent.
     pub fn read(&mut self, value: &LuaValue) -> Result<Value, String> {
         self.read_at(value, self.limits.depth_max)
     }
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What Luau calls a value's type; mlua tells whole numbers apart.
+/// Luau's name of a value's type; mlua distinguishes integers.
 pub(crate) fn kind_of(value: &LuaValue) -> &'static str {
     match value {
         LuaValue::Integer(_) => "number",

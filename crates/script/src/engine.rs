@@ -1,6 +1,6 @@
-//! What scripts can ask of the world they run in.
+//! The interface between scripts and their world.
 //!
-//! The world implements [`Engine`]; the VM borrows it for the length of one
+//! The world implements [`Engine`]; the VM borrows it for the duration of one
 //! call and never while user code runs. Every argument that reaches an engine
 //! has been checked: numbers are finite and within
 //! [`COORDINATE_MAX`](crate::limits::COORDINATE_MAX), names are short.
@@ -27,7 +27,7 @@ pub enum Property {
     /// `Vector` in metres, writable (moves at once; use `move_to` for motion).
     Position,
     /// `Vector` of degrees (x pitch, y yaw, z roll), writable. See
-    /// [`rotation`](crate::rotation) for the order of the turns.
+    /// [`rotation`](crate::rotation) for the order of rotations.
     Rotation,
     /// `Vector` in metres per second, writable.
     Velocity,
@@ -54,7 +54,7 @@ pub enum PlayerProperty {
     Name,
     /// `String`: the account, the same in every world.
     UserId,
-    /// `Entity` or `Nil` while the player has no body.
+    /// `Entity`, or `Nil` while the player has no character.
     Character,
     /// `Number`, writable; zero or less kills.
     Health,
@@ -64,7 +64,7 @@ pub enum PlayerProperty {
     Team,
 }
 
-/// What to bring into the world.
+/// What to spawn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpawnSource {
     /// A prefab of the scene, by name.
@@ -76,9 +76,9 @@ pub enum SpawnSource {
 /// One `World.Spawn`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpawnRequest {
-    /// What to make.
+    /// What to spawn.
     pub source: SpawnSource,
-    /// Where, if not where the prefab says.
+    /// Position; the prefab's by default.
     pub position: Option<[f32; 3]>,
 }
 
@@ -96,11 +96,11 @@ pub struct Spawned {
 pub struct BuildRequest {
     /// A prefab of the scene.
     pub prefab: String,
-    /// Where.
+    /// Position.
     pub position: [f32; 3],
-    /// How it is turned, in degrees, if not as the prefab says.
+    /// Rotation in degrees; the prefab's by default.
     pub rotation: Option<[f32; 3]>,
-    /// Lasting id of the player it belongs to.
+    /// Persistent id of the owner.
     pub owner: Option<String>,
 }
 
@@ -111,7 +111,7 @@ pub struct Built {
     pub entity: EntityId,
     /// Paths of the scripts its components name; the VM starts them.
     pub scripts: Vec<String>,
-    /// Number of the operation; it lasts once this is kept.
+    /// Number of the operation; it is persistent once this is stored.
     pub seq: u64,
 }
 
@@ -122,58 +122,57 @@ pub struct RaycastRequest {
     pub origin: [f32; 3],
     /// Unit length.
     pub direction: [f32; 3],
-    /// How far to look, in metres.
+    /// Length of the ray, in metres.
     pub distance_max: f32,
     /// Entities the ray passes through.
     pub ignore: Vec<EntityId>,
     /// Only entities with this tag stop the ray.
     pub tag: Option<String>,
-    /// The ray meets characters, too, and everybody is where this player saw
-    /// them.
+    /// The ray also hits characters, at the places where this player saw them.
     pub seen_by: Option<PlayerId>,
 }
 
-/// What a ray met first.
+/// The first hit of a ray.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RaycastHit {
     /// The entity.
     pub entity: EntityId,
     /// The point on its surface.
     pub position: [f32; 3],
-    /// The surface's direction there.
+    /// The surface normal there.
     pub normal: [f32; 3],
     /// Metres from the origin.
     pub distance: f32,
 }
 
-/// Where the ground is.
+/// The extent of the terrain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TerrainInfo {
     /// Its lowest corner, in metres.
     pub min: [f32; 3],
     /// Its highest corner.
     pub max: [f32; 3],
-    /// Metres along a block.
+    /// Side of a block in metres.
     pub block_size: f32,
 }
 
-/// What a ray met of the ground.
+/// A ray hit on terrain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TerrainHit {
     /// The point on its surface.
     pub position: [f32; 3],
-    /// Which way the face points.
+    /// The normal of the face.
     pub normal: [f32; 3],
     /// Metres from the origin.
     pub distance: f32,
-    /// What the block is made of.
+    /// The material of the block.
     pub material: Material,
-    /// The middle of the block.
+    /// The centre of the block.
     pub block: [f32; 3],
 }
 
 impl TerrainHit {
-    /// From what the terrain says.
+    /// Converts a hit of the terrain.
     pub fn new(grid: &Grid, hit: &BlockHit, origin: [f32; 3], direction: [f32; 3]) -> Self {
         Self {
             position: std::array::from_fn(|axis| origin[axis] + direction[axis] * hit.distance),
@@ -189,20 +188,20 @@ fn no_terrain() -> EngineError {
     EngineError::Refused("this world has no terrain: give scene.json one".to_owned())
 }
 
-/// Who receives a remote event.
+/// The recipients of a remote event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipient {
     /// One player.
     One(PlayerId),
-    /// Everybody connected.
+    /// All connected players.
     All,
 }
 
-/// Why the world did not do what a script asked. The text reaches the
-/// creator, so it says what to do.
+/// Why the world refused a script's request. The text is shown to the creator,
+/// so it says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    /// The entity is gone or never was.
+    /// The entity does not exist.
     #[error("entity {0} does not exist (any more); check `entity.Exists` first")]
     NoSuchEntity(EntityId),
     /// The player has left.
@@ -219,7 +218,7 @@ pub enum EngineError {
     WrongType {
         /// The property or argument.
         property: &'static str,
-        /// What it takes.
+        /// The accepted type.
         expected: &'static str,
     },
     /// A limit of the world was reached.
@@ -230,17 +229,17 @@ pub enum EngineError {
     Refused(String),
 }
 
-/// Everything server scripts can ask of the world.
+/// Everything that server scripts can request from the world.
 ///
-/// Methods with a body have a sensible default so that a small world (or a
+/// Methods with a body have a sensible default, so that a small world (or a
 /// test) implements only what it has.
 pub trait Engine {
     /// The number of the current tick.
     fn tick(&self) -> u64;
     /// Seconds of simulated time since the world started.
     fn time(&self) -> f64;
-    /// Milliseconds since the start of 1970, for `DateTime`. The world takes
-    /// it as an input, or a recorded session would not repeat.
+    /// Milliseconds since the start of 1970, for `DateTime`. An input of the
+    /// world, so that a recorded session is reproducible.
     fn wall_clock_ms(&self) -> u64 {
         0
     }
@@ -254,32 +253,32 @@ pub trait Engine {
         Err(EngineError::ReadOnly("World.Gravity"))
     }
 
-    /// A script wants [`ScriptEvent::Touched`](crate::ScriptEvent::Touched) of
-    /// this entity from now on.
+    /// Enables [`ScriptEvent::Touched`](crate::ScriptEvent::Touched) for this
+    /// entity.
     fn watch_touches(&mut self, _entity: EntityId) {}
 
-    /// Makes an entity.
+    /// Creates an entity.
     ///
     /// # Errors
     /// Unknown prefab, malformed components, too many entities.
     fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError>;
-    /// Makes an entity that outlives the world's process. It lasts from the
-    /// moment that [`Engine::kept_op`] has reached its number.
+    /// Creates an entity that outlives the world's process. It is persistent
+    /// once [`Engine::kept_op`] has reached its number.
     ///
     /// # Errors
     /// Unknown prefab, too many structures.
     fn build(&mut self, _request: &BuildRequest) -> Result<Built, EngineError> {
         Err(EngineError::Refused("nothing can be built here".to_owned()))
     }
-    /// What was built, of one owner or all, in the order it was built.
+    /// The structures of one owner or of all, in the order they were built.
     fn structures(&self, _owner: Option<&str>) -> Vec<EntityId> {
         Vec::new()
     }
-    /// Lasting id of the player a structure belongs to.
+    /// Persistent id of a structure's owner.
     fn built_by(&self, _entity: EntityId) -> Option<String> {
         None
     }
-    /// Number of the newest lasting operation.
+    /// Number of the newest persistent operation.
     fn newest_op(&self) -> u64 {
         0
     }
@@ -350,11 +349,11 @@ pub trait Engine {
         Err(EngineError::ReadOnly("Tags"))
     }
 
-    /// Moves an entity to a point within so many seconds, as one replicated
+    /// Moves an entity to a point within a number of seconds, as one replicated
     /// segment that clients replay smoothly.
     ///
     /// # Errors
-    /// When there is no such entity or it cannot move.
+    /// If there is no such entity or it cannot move.
     fn move_to(&mut self, entity: EntityId, to: [f32; 3], seconds: f32) -> Result<(), EngineError>;
     /// Sets the velocity of a moving entity.
     ///
@@ -369,21 +368,21 @@ pub trait Engine {
 
     /// Entities with this name or tag, by ascending id.
     fn find(&self, name_or_tag: &str) -> Vec<EntityId>;
-    /// Entities that have this component, or `Character` for players'
-    /// bodies; by ascending id.
+    /// Entities that have this component, or `Character` for player characters;
+    /// by ascending id.
     fn of_type(&self, _kind: &str) -> Vec<EntityId> {
         Vec::new()
     }
     /// Entities whose position is within the sphere, by ascending id.
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId>;
-    /// The same with everything where a player saw it, if that is known.
+    /// The same with entities where a player saw them, if that is known.
     fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, _player: PlayerId) -> Vec<EntityId> {
         self.in_radius(center, radius)
     }
-    /// The first thing a ray meets.
+    /// The first hit of a ray.
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit>;
 
-    /// Everybody connected, by ascending id.
+    /// All connected players, by ascending id.
     fn players(&self) -> Vec<PlayerId>;
     /// Reads a player's property.
     ///
@@ -404,24 +403,24 @@ pub trait Engine {
         property: PlayerProperty,
         value: Value,
     ) -> Result<(), EngineError>;
-    /// Reads one of the figures shown beside the player's name.
+    /// Reads one of the leaderstats shown beside the player's name.
     ///
     /// # Errors
-    /// When the player has left.
+    /// If the player has left.
     fn player_stat(&self, _player: PlayerId, _name: &str) -> Result<Value, EngineError> {
         Ok(Value::Nil)
     }
-    /// All of these figures, as a `Map`.
+    /// All leaderstats, as a `Map`.
     ///
     /// # Errors
-    /// When the player has left.
+    /// If the player has left.
     fn player_stats(&self, _player: PlayerId) -> Result<Value, EngineError> {
         Ok(Value::Map(Default::default()))
     }
-    /// Writes one of the figures shown beside the player's name (`leaderstats`).
+    /// Writes one of the leaderstats shown beside the player's name.
     ///
     /// # Errors
-    /// When the player has left or there are too many figures.
+    /// If the player has left or there are too many.
     fn set_player_stat(
         &mut self,
         _player: PlayerId,
@@ -430,10 +429,10 @@ pub trait Engine {
     ) -> Result<(), EngineError> {
         Err(EngineError::ReadOnly("leaderstats"))
     }
-    /// Puts the player at a spawn point with full health.
+    /// Moves the player to a spawn point with full health.
     ///
     /// # Errors
-    /// When the player has left.
+    /// If the player has left.
     fn respawn(&mut self, player: PlayerId) -> Result<(), EngineError>;
     /// Ends the character's life; the world respawns it by its own rules.
     ///
@@ -466,8 +465,9 @@ pub trait Engine {
         args: Vec<Value>,
         reliable: bool,
     ) -> Result<(), EngineError>;
-    /// Answers a [`ScriptEvent::ClientInvoke`](crate::ScriptEvent::ClientInvoke);
-    /// the error text travels back to the caller.
+    /// Answers a
+    /// [`ScriptEvent::ClientInvoke`](crate::ScriptEvent::ClientInvoke); an
+    /// error text is sent to the caller.
     fn reply(&mut self, _player: PlayerId, _invoke: u32, _result: Result<Vec<Value>, String>) {}
 
     /// Passes a request on to the store; [`ScriptEvent::StoreAnswer`] follows.
@@ -475,7 +475,7 @@ pub trait Engine {
     /// [`ScriptEvent::StoreAnswer`]: crate::ScriptEvent::StoreAnswer
     ///
     /// # Errors
-    /// When the world has no store, or too much waits for it.
+    /// If the world has no store, or too many requests are pending.
     fn store(&mut self, _request: StoreRequest) -> Result<(), EngineError> {
         Err(EngineError::Refused("this world has no store".to_owned()))
     }
@@ -484,17 +484,17 @@ pub trait Engine {
     fn npcs(&self) -> Vec<EntityId> {
         Vec::new()
     }
-    /// What an NPC is about; none for any other entity.
+    /// The state of an NPC; none for any other entity.
     ///
     /// # Errors
-    /// When there is no such entity.
+    /// If there is no such entity.
     fn npc(&self, _entity: EntityId) -> Result<Option<NpcFacts>, EngineError> {
         Ok(None)
     }
-    /// Tells an NPC what to do.
+    /// Gives an NPC an order.
     ///
     /// # Errors
-    /// When there is no such entity, or it is no NPC.
+    /// If there is no such entity, or it is not an NPC.
     fn order_npc(&mut self, _entity: EntityId, _order: NpcOrder) -> Result<(), EngineError> {
         Err(EngineError::Refused("this world has no NPCs".to_owned()))
     }
@@ -507,17 +507,17 @@ pub trait Engine {
     /// [`ScriptEvent::Cast`]: crate::ScriptEvent::Cast
     ///
     /// # Errors
-    /// When the player may not cast it now; says why.
+    /// Why the player may not cast it now.
     fn cast(&mut self, _player: PlayerId, _spell: &str, _params: Value) -> Result<(), EngineError> {
         Err(EngineError::Refused("this world has no spells".to_owned()))
     }
-    /// A spell has run up to its end or its first wait: how often it drew
-    /// random numbers, and what it found when it looked around.
+    /// Reports that a spell has run up to its end or its first wait: how often
+    /// it drew random numbers, and the results of its queries.
     fn cast_done(&mut self, _cast: u32, _draws: u32, _answers: Vec<Value>) {}
-    /// Where the ground is.
+    /// The extent of the terrain.
     ///
     /// # Errors
-    /// When the world has none, as with all of these.
+    /// If the world has none, as with all terrain methods.
     fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
         Err(no_terrain())
     }
@@ -525,21 +525,21 @@ pub trait Engine {
     fn surface(&self, _entity: EntityId) -> Option<&'static str> {
         None
     }
-    /// What is at a place; air outside of the terrain.
+    /// The material at a place; air outside of the terrain.
     ///
     /// # Errors
     /// See [`Engine::terrain_info`].
     fn terrain_block(&self, _at: [f32; 3]) -> Result<Material, EngineError> {
         Err(no_terrain())
     }
-    /// How high the ground is at a place of the map.
+    /// The height of the terrain at a place of the map.
     ///
     /// # Errors
     /// See [`Engine::terrain_info`].
     fn terrain_height(&self, _x: f32, _z: f32) -> Result<Option<f32>, EngineError> {
         Err(no_terrain())
     }
-    /// The first solid block along a ray of that direction, of length one.
+    /// The first solid block along a ray; `direction` has length one.
     ///
     /// # Errors
     /// See [`Engine::terrain_info`].
@@ -551,21 +551,21 @@ pub trait Engine {
     ) -> Result<Option<TerrainHit>, EngineError> {
         Err(no_terrain())
     }
-    /// Changes the ground; whether any block is another now.
+    /// Changes terrain; returns whether any block changed.
     /// [`ScriptEvent::TerrainChanged`] follows.
     ///
     /// [`ScriptEvent::TerrainChanged`]: crate::ScriptEvent::TerrainChanged
     ///
     /// # Errors
-    /// See [`Engine::terrain_info`]; also when it is too much for one tick.
+    /// See [`Engine::terrain_info`]; also if it exceeds the limit of one tick.
     fn terraform(&mut self, _op: &Op) -> Result<bool, EngineError> {
         Err(no_terrain())
     }
 
-    /// Makes a weapon, or changes the one of that name.
+    /// Defines a weapon, or changes the one with that name.
     ///
     /// # Errors
-    /// When there are too many weapons.
+    /// If there are too many weapons.
     fn define_weapon(&mut self, _name: &str, _weapon: &WeaponSpec) -> Result<(), EngineError> {
         Err(no_projectiles())
     }
@@ -580,17 +580,17 @@ pub trait Engine {
     fn weapon_of(&self, _player: PlayerId) -> Option<String> {
         None
     }
-    /// Fires a shot and gives its number; [`ScriptEvent::ProjectileHit`]
+    /// Fires a shot and returns its number; [`ScriptEvent::ProjectileHit`]
     /// follows if it hits.
     ///
     /// [`ScriptEvent::ProjectileHit`]: crate::ScriptEvent::ProjectileHit
     ///
     /// # Errors
-    /// When no weapon has that name, or too many shots fly.
+    /// If no weapon has that name, or too many shots are in flight.
     fn fire(&mut self, _request: &FireRequest) -> Result<u32, EngineError> {
         Err(no_projectiles())
     }
-    /// Takes a shot out of the air; false when it flies no more.
+    /// Removes a shot in flight; false if it has ended.
     fn remove_projectile(&mut self, _id: u32) -> bool {
         false
     }
@@ -598,26 +598,26 @@ pub trait Engine {
     fn projectiles(&self) -> usize {
         0
     }
-    /// Whether a player is here and alive.
+    /// Whether a player is in the world and alive.
     fn is_alive(&self, player: PlayerId) -> bool {
         self.players().contains(&player)
     }
-    /// Seconds between a death and the birth after it.
+    /// Seconds between a death and the respawn.
     fn respawn_seconds(&self) -> f64 {
         0.0
     }
     /// Sets [`Engine::respawn_seconds`].
     ///
     /// # Errors
-    /// When the world decides that itself.
+    /// If the world does not allow that.
     fn set_respawn_seconds(&mut self, _seconds: f64) -> Result<(), EngineError> {
         Err(EngineError::ReadOnly("Players.RespawnSeconds"))
     }
 
-    /// Writes a line into the chat: of a player, or of the game.
+    /// Sends a chat message: of a player, or of the game.
     ///
     /// # Errors
-    /// When a player has left.
+    /// If a player has left.
     fn chat(
         &mut self,
         _to: Recipient,

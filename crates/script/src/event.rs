@@ -1,4 +1,4 @@
-//! What happens in the world that scripts hear of.
+//! World events that are delivered to scripts.
 
 use frolic_protocol::Value;
 
@@ -6,36 +6,36 @@ use crate::engine::{EntityId, PlayerId};
 use crate::npc::NpcHappening;
 use crate::weapon::HitReport;
 
-/// One occurrence, handed to [`Vm::dispatch`](crate::Vm::dispatch).
+/// One event, passed to [`Vm::dispatch`](crate::Vm::dispatch).
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScriptEvent {
     /// A player entered the world; they are in `Engine::players` already.
     PlayerJoined {
-        /// Who.
+        /// The player.
         player: PlayerId,
     },
     /// A player left; their properties may still be read during the event.
     PlayerLeft {
-        /// Who.
+        /// The player.
         player: PlayerId,
     },
-    /// The world is about to end: `PlayerLeft` is meant for everybody who is
-    /// in it, and stays readable.
+    /// The world is closing: handlers of `PlayerLeft` run for all players in
+    /// it, whose properties stay readable.
     Closing,
-    /// A player who was here all the time connected again, so that their client
-    /// scripts start without any state.
+    /// A player who was in the world all the time reconnected, so that their
+    /// client scripts start without any state.
     PlayerResumed {
-        /// Who.
+        /// The player.
         player: PlayerId,
     },
-    /// A player's character was (re)born.
+    /// A player's character (re)spawned.
     CharacterSpawned {
-        /// Whose.
+        /// The player.
         player: PlayerId,
     },
     /// A client called `Network.FireServer`.
     ClientEvent {
-        /// Who.
+        /// The player.
         player: PlayerId,
         /// The event's name.
         name: String,
@@ -44,7 +44,7 @@ pub enum ScriptEvent {
     },
     /// A client called `Network.InvokeServer` and waits for `Engine::reply`.
     ClientInvoke {
-        /// Who.
+        /// The player.
         player: PlayerId,
         /// The client's number for the call.
         id: u32,
@@ -53,42 +53,43 @@ pub enum ScriptEvent {
         /// Its arguments, already within `ValueLimits`.
         args: Vec<Value>,
     },
-    /// Something entered a trigger's volume.
+    /// An entity entered a trigger's volume.
     TriggerEnter {
         /// The trigger.
         entity: EntityId,
         /// What entered.
         other: EntityId,
     },
-    /// Something left a trigger's volume.
+    /// An entity left a trigger's volume.
     TriggerExit {
         /// The trigger.
         entity: EntityId,
         /// What left.
         other: EntityId,
     },
-    /// Two solid things met.
+    /// Two solid entities came into contact.
     Touched {
         /// The entity.
         entity: EntityId,
-        /// What it met.
+        /// The entity that it touched.
         other: EntityId,
     },
     /// A player pressed interact at an entity.
     Interact {
         /// The entity.
         entity: EntityId,
-        /// Who.
+        /// The player.
         player: PlayerId,
     },
     /// The store answered an [`Engine::store`](crate::Engine::store).
     StoreAnswer {
         /// Number of the request.
         id: u32,
-        /// What it gave, or why not.
+        /// Its result, or the error.
         result: Result<Vec<Value>, String>,
     },
-    /// Lasting operations are stored up to this number; see [`Built::seq`](crate::Built::seq).
+    /// Persistent operations are stored up to this number; see
+    /// [`Built::seq`](crate::Built::seq).
     OpsKept {
         /// Its number.
         up_to: u64,
@@ -97,7 +98,7 @@ pub enum ScriptEvent {
     Npc {
         /// Its entity.
         entity: EntityId,
-        /// What.
+        /// The event.
         what: NpcHappening,
     },
     /// A spell is cast; [`Engine::cast_done`](crate::Engine::cast_done) follows.
@@ -108,43 +109,43 @@ pub enum ScriptEvent {
         path: String,
         /// The spell.
         spell: String,
-        /// Of everything random in it; below 2^53.
+        /// Seed of all randomness in it; below 2^53.
         seed: u64,
-        /// Who casts.
+        /// The caster.
         player: PlayerId,
-        /// Where it is aimed at.
+        /// The target position.
         target: [f32; 3],
-        /// What the caster gave along.
+        /// Parameters from the caster.
         params: Value,
     },
-    /// A shot hit something; damage is done already.
+    /// A shot hit something; damage is already applied.
     ProjectileHit(HitReport),
     /// A player's character died.
     PlayerDied {
-        /// Whose.
+        /// The player.
         player: PlayerId,
-        /// Who did it, if anybody.
+        /// The player who killed them, if any.
         killer: Option<PlayerId>,
-        /// With which weapon.
+        /// The weapon.
         weapon: Option<String>,
     },
-    /// A player said something; nobody has heard it yet.
+    /// A player sent a chat message that has not been delivered yet.
     Chat {
-        /// Who.
+        /// The player.
         player: PlayerId,
-        /// What, trimmed and of bounded length.
+        /// The text, trimmed and of bounded length.
         text: String,
     },
-    /// The ground changed within a box.
+    /// Terrain changed within a box.
     TerrainChanged {
         /// Its lowest corner, in metres.
         min: [f32; 3],
         /// Its highest corner.
         max: [f32; 3],
-        /// Who did it; none: a script.
+        /// The player who changed it; none: a script.
         player: Option<PlayerId>,
     },
-    /// An entity is gone; its scripts end after this.
+    /// An entity was removed; its scripts end after this.
     EntityDestroyed {
         /// The entity.
         entity: EntityId,

@@ -1,24 +1,24 @@
 //! Time and memory limits of a VM: the only unsafe code of this crate.
 //!
-//! A watchdog thread looks every few milliseconds at the slice of work that
-//! runs and, when it has used its CPU time, stores Luau's raw interrupt
-//! callback, which raises an error at every safe point until the host is back
-//! in control: no `pcall` outlives that. `Lua::set_interrupt` is not used: it
-//! costs on every call, and slows down without bound after caught errors.
+//! A watchdog thread checks every few milliseconds the slice of work that runs
+//! and, when it has used its CPU time, stores Luau's raw interrupt callback,
+//! which raises an error at every safe point until the host is back in control:
+//! no `pcall` survives that. `Lua::set_interrupt` is not used: it costs on
+//! every call, and slows down without bound after caught errors.
 //!
-//! Memory has two caps. The soft one arms the same interrupt after an
+//! Memory has two limits. The soft one arms the same interrupt after an
 //! allocation; at the next safe point a full collection decides. The hard one
 //! is mlua's allocator limit, twice as high: failing allocations are what Luau
-//! survives least well, so they should never be the first line. Memory is
-//! counted by script (Luau's memory categories): whoever happens to run when
-//! it gets short is stopped only if nobody else holds more.
+//! survives least well, so they must not be the first defence. Memory is
+//! counted by script (Luau's memory categories): when memory gets short, the
+//! running script is stopped only if no other script holds more.
 //!
-//! Measured in CPU time of the VM's thread where the system has such a clock,
+//! Time is the CPU time of the VM's thread where the system has such a clock,
 //! because a busy machine must not look like a busy script.
 //!
 //! Code without any safe point (thousands of operations on huge strings in a
-//! row) outlives the interrupt. A world that has a process of its own lets the
-//! watchdog end that process then; see [`blame`].
+//! row) is not affected by the interrupt. A world that has a process of its own
+//! lets the watchdog end that process then; see [`blame`].
 #![allow(unsafe_code)]
 
 pub mod blame;
@@ -38,14 +38,14 @@ use mlua::{Buffer, Lua, ffi};
 use self::clock::Clock;
 use crate::limits::VmLimits;
 
-/// How often the watchdog looks while a script runs. With the time until it
-/// notices that one does, a slice may overrun by this and [`IDLE_POLL`].
+/// Polling interval of the watchdog while a script runs. A slice may overrun by
+/// this plus [`IDLE_POLL`].
 const POLL: Duration = Duration::from_millis(2);
-/// How often it looks whether a script has begun: waking up costs more than
-/// most scripts do, and a slice is much longer.
+/// Polling interval while no script runs: waking up costs more than most
+/// scripts do, and a slice is much longer.
 const IDLE_POLL: Duration = Duration::from_millis(16);
 
-/// Offsets of the words that `builtin/common/scheduler.luau` shares with us.
+/// Offsets of the words shared with `builtin/common/scheduler.luau`.
 const SLICE: usize = 0;
 const INSTANCE: usize = 8;
 const PAUSE: usize = 12;
@@ -53,12 +53,12 @@ const CATEGORY: usize = 16;
 const SCRIPT: usize = 20;
 const SLOT_BYTES: usize = 24;
 
-/// What [`PAUSE`] asks the scheduler for: to come back to the host, and to let
-/// those scripts wait that took much of this tick.
+/// Requests to the scheduler in [`PAUSE`]: to return to the host, and to pause
+/// the scripts that took much of this tick.
 const COME_BACK: u32 = 1;
 const SPARE_OTHERS: u32 = 2;
 
-/// Stack levels kept for the report of a stop.
+/// Stack levels in the report of a stop.
 const TRACE_LEVELS_MAX: c_int = 16;
 
 /// Flags that keep Luau memory-safe at its limits; off by default.
@@ -74,14 +74,15 @@ const SAFETY_FLAGS: [&str; 4] = [
 /// Sets the flags; must happen before the first VM of the process.
 ///
 /// # Errors
-/// The name of a flag this Luau does not know: it is not the one we measured.
+/// The name of a flag that this Luau does not have: it is not the version that
+/// was tested.
 pub fn set_safety_flags() -> Result<(), &'static str> {
     SAFETY_FLAGS
         .into_iter()
         .try_for_each(|flag| Lua::set_fflag(flag, true).map_err(|()| flag))
 }
 
-/// Which limit was passed.
+/// The limit that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// The slice's time.
@@ -90,10 +91,10 @@ pub enum StopReason {
     Memory,
 }
 
-/// What is known about a piece of work that was stopped.
+/// A report on work that was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Why.
+    /// The limit.
     pub reason: StopReason,
     /// The script instance that ran.
     pub instance: u32,
@@ -101,19 +102,19 @@ pub struct Stop {
     pub traceback: String,
 }
 
-/// How a guarded call ended, if not well.
+/// How a guarded call failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// It passed a limit.
+    /// It exceeded a limit.
     Stopped(Stop),
-    /// Luau raised an error nobody caught.
+    /// Luau raised an error that was not caught.
     Error(mlua::Error),
 }
 
 thread_local! {
-    /// The soft memory cap of the VM that runs on this thread.
+    /// The soft memory limit of the VM that runs on this thread.
     static SOFT_BYTES: Cell<usize> = const { Cell::new(usize::MAX) };
-    /// Where the soft cap moves while somebody else is to blame.
+    /// The raised soft limit while another script is responsible.
     static RELAXED_BYTES: Cell<usize> = const { Cell::new(usize::MAX) };
     /// The memory category that held most when memory got short.
     static HOARDER: Cell<Option<u32>> = const { Cell::new(None) };
@@ -123,7 +124,7 @@ thread_local! {
     static TRACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Watches over one VM. Dropping it ends the watchdog.
+/// Guards one VM. Dropping it ends the watchdog.
 pub struct Guard {
     lua: Lua,
     /// Keeps the shared words alive; Luau never moves a buffer.
@@ -134,7 +135,7 @@ pub struct Guard {
     watchdog: Option<JoinHandle<()>>,
 }
 
-/// What the VM's thread and the watchdog both see.
+/// Shared between the VM's thread and the watchdog.
 struct Shared {
     state: Mutex<Watch>,
     wake: Condvar,
@@ -166,10 +167,10 @@ struct Watch {
 }
 
 impl Guard {
-    /// Puts a VM under watch.
+    /// Starts guarding a VM.
     ///
     /// # Errors
-    /// When the VM is out of memory already, or no thread can be started.
+    /// If the VM is out of memory already, or no thread can be started.
     pub fn new(lua: &Lua, limits: &VmLimits) -> mlua::Result<Guard> {
         lua.set_memory_limit(limits.memory_hard_bytes())?;
         let slot = lua.create_buffer_with_capacity(SLOT_BYTES)?;
@@ -223,12 +224,12 @@ impl Guard {
         &self.slot
     }
 
-    /// CPU time of this thread; only differences mean something.
+    /// CPU time of this thread; only differences are meaningful.
     pub fn now(&self) -> Duration {
         self.shared.clock.now()
     }
 
-    /// A tick begins: all calls until the next one share its budget of time.
+    /// Begins a tick: all calls until the next one share its time budget.
     pub fn begin_tick(&self) {
         self.shared.tick_used_us.store(0, Ordering::Relaxed);
     }
@@ -255,7 +256,7 @@ impl Guard {
         result.map_err(Failure::Error)
     }
 
-    /// Bytes that count under a script's number.
+    /// Bytes in a script's memory category.
     pub fn memory_of(&self, category: u8) -> usize {
         // SAFETY: reads a counter of a live state.
         unsafe { ffi::lua_totalbytes(self.lua.state(), c_int::from(category)) }
@@ -272,8 +273,8 @@ impl Guard {
         self.shared.tick_used_us.load(Ordering::Relaxed)
     }
 
-    /// Whether the scheduler was asked in the last call to come back to the host
-    /// or to let some scripts wait; it may have left work for the next tick.
+    /// Whether the scheduler was asked in the last call to return to the host
+    /// or to pause some scripts; it may have left work for the next tick.
     pub fn was_paused(&self) -> bool {
         self.shared.word(PAUSE).load(Ordering::Relaxed) != 0
     }
@@ -292,7 +293,7 @@ impl Guard {
     }
 
     fn disarm(&self) {
-        // Under the lock, so that the watchdog cannot trip us afterwards.
+        // Under the lock, so that the watchdog cannot interrupt us afterwards.
         let mut watch = self.shared.lock();
         watch.call = None;
         self.shared
@@ -309,7 +310,7 @@ impl Drop for Guard {
         self.shared.lock().ended = true;
         self.shared.wake.notify_all();
         if let Some(watchdog) = self.watchdog.take() {
-            // A panic of the watchdog has nothing left to tell us.
+            // A panic of the watchdog is irrelevant now.
             let _ = watchdog.join();
         }
         // SAFETY: the state is alive while `self.lua` is.
@@ -342,8 +343,8 @@ impl Shared {
         unsafe { (*self.slot.add(SLICE).cast::<AtomicU64>()).load(Ordering::Relaxed) }
     }
 
-    /// What to ask of the scheduler once the running call has taken so long.
-    /// Half of the budget may be used by one script; the rest is for the others.
+    /// Requests to the scheduler once the running call has taken this long. One
+    /// script may use half of the budget; the rest is for the others.
     fn asked_after(&self, ran: Duration) -> u32 {
         let used = Duration::from_micros(self.tick_used_us.load(Ordering::Relaxed)) + ran;
         match () {
@@ -408,7 +409,8 @@ unsafe extern "C-unwind" fn out_of_time(state: *mut ffi::lua_State, gc: c_int) {
     }
 }
 
-/// Decides at a safe point whether memory is really short, and by whom.
+/// Decides at a safe point whether memory is really short, and which script is
+/// responsible.
 unsafe extern "C-unwind" fn out_of_memory(state: *mut ffi::lua_State, gc: c_int) {
     if gc >= 0 {
         return;
@@ -418,7 +420,7 @@ unsafe extern "C-unwind" fn out_of_memory(state: *mut ffi::lua_State, gc: c_int)
         if TRIPPED.get().is_none() {
             ffi::lua_gc(state, ffi::LUA_GCCOLLECT, 0);
             if ffi::lua_totalbytes(state, -1) <= SOFT_BYTES.get() || spare_the_innocent(state) {
-                // The watchdog may have come in between.
+                // The watchdog may have stored its callback in between.
                 let _ = interrupt_of(state).compare_exchange(
                     out_of_memory as *mut c_void,
                     ptr::null_mut(),
@@ -432,9 +434,9 @@ unsafe extern "C-unwind" fn out_of_memory(state: *mut ffi::lua_State, gc: c_int)
     }
 }
 
-/// When another script holds most of the memory, lets the running one go on
-/// for now and asks the scheduler to come back to the host, which deals with
-/// the other.
+/// If another script holds most of the memory, lets the running one continue
+/// for now and asks the scheduler to return to the host, which handles the
+/// other.
 unsafe fn spare_the_innocent(state: *mut ffi::lua_State) -> bool {
     let slot = SLOT.get();
     if slot.is_null() || SOFT_BYTES.get() >= RELAXED_BYTES.get() {
@@ -459,8 +461,8 @@ unsafe fn spare_the_innocent(state: *mut ffi::lua_State) -> bool {
     true
 }
 
-/// Luau's hook before a thread runs: its memory counts for the script whose
-/// slice this is.
+/// Luau's hook before a thread runs: attributes its memory to the script of the
+/// current slice.
 unsafe extern "C-unwind" fn before_resume(state: *mut ffi::lua_State) {
     let slot = SLOT.get();
     if !slot.is_null() {
@@ -480,7 +482,7 @@ unsafe fn shared_word<'a>(slot: *const u8, offset: usize) -> &'a AtomicU32 {
     unsafe { &*slot.add(offset).cast() }
 }
 
-/// Notes the first stop and raises. No Rust value lives across the raise.
+/// Records the first stop and raises. No Rust value lives across the raise.
 unsafe fn raise(state: *mut ffi::lua_State, reason: StopReason, text: &CStr) {
     if TRIPPED.get().is_none() {
         TRIPPED.set(Some(reason));
@@ -494,7 +496,7 @@ unsafe fn raise(state: *mut ffi::lua_State, reason: StopReason, text: &CStr) {
     }
 }
 
-/// Writes down where the running thread is.
+/// Records the stack of the running thread.
 unsafe fn note_trace(state: *mut ffi::lua_State) {
     TRACE.with_borrow_mut(|trace| {
         trace.clear();
@@ -522,7 +524,7 @@ unsafe fn note_trace(state: *mut ffi::lua_State) {
     });
 }
 
-/// Luau's allocation hook: arms the interrupt when the soft cap is passed.
+/// Luau's allocation hook: arms the interrupt above the soft limit.
 unsafe extern "C-unwind" fn on_allocate(
     state: *mut ffi::lua_State,
     _block: *mut c_void,
@@ -550,7 +552,7 @@ unsafe fn interrupt_of<'a>(state: *mut ffi::lua_State) -> &'a AtomicPtr<c_void> 
     unsafe { &*(&raw const (*ffi::lua_callbacks(state)).interrupt).cast() }
 }
 
-/// Keys that scramble addresses; unpredictable is all they need to be.
+/// Keys that scramble addresses; they only need to be unpredictable.
 fn scramble_keys() -> [u64; 4] {
     use std::hash::{BuildHasher, RandomState};
     [0, 1, 2, 3].map(|n: u64| RandomState::new().hash_one(n))

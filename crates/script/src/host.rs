@@ -34,32 +34,32 @@ use crate::guard::blame;
 use crate::limits::{TEXT_BYTES_MAX, VmLimits};
 use crate::log::{LogLevel, ScriptLog};
 
-/// What the natives share.
+/// State shared by the natives.
 pub(crate) struct Host {
     pub engine: Rc<RefCell<dyn Engine>>,
     /// Every script of the package that may run here, by path.
     pub scripts: RefCell<BTreeMap<String, CompiledScript>>,
-    /// What has been loaded of them, by hash.
+    /// Loaded scripts, by hash.
     loaded: RefCell<BTreeMap<String, mlua::Function>>,
     /// Scripts that must not run in this world.
     pub disabled: RefCell<BTreeSet<String>>,
-    /// What `game.toml` says the scripts may use.
+    /// Capabilities declared in `game.toml`.
     pub capabilities: RefCell<BTreeSet<String>>,
     pub limits: VmLimits,
     pub quota: RefCell<Quota>,
-    /// Requests to the store that are left.
+    /// Remaining quota of store requests.
     pub store_left: RefCell<store::Allowance>,
     /// Set once the Luau side has defined them.
     pub entities: OnceCell<Entities>,
 }
 
-/// What scripts have used of this tick's and this second's allowance.
+/// What scripts have used of this tick's and this second's quota.
 #[derive(Default)]
 pub(crate) struct Quota {
     pub spawning: spawning::Spawning,
     pub sending: sending::Sending,
     log_second: u64,
-    /// By script, so that a chatty one does not silence the others.
+    /// By script, so that a verbose one does not silence the others.
     log_lines: BTreeMap<String, u32>,
 }
 
@@ -141,7 +141,7 @@ impl Host {
         }
     }
 
-    /// Hands a line to the engine, within the quota.
+    /// Passes a line to the engine, within the quota.
     pub fn log(&self, line: ScriptLog) {
         self.begin_log_second();
         let mut quota = self.quota.borrow_mut();
@@ -154,8 +154,8 @@ impl Host {
         }
     }
 
-    /// Gives every script its quota of lines again when a new second has begun,
-    /// and says which of them lost lines in the one before.
+    /// Resets the log quota of every script when a new second has begun, and
+    /// reports which of them lost lines in the one before.
     fn begin_log_second(&self) {
         let second = self.engine.borrow().time() as u64;
         let mut quota = self.quota.borrow_mut();
@@ -331,9 +331,9 @@ impl Host {
                 Some(format!("there is no script {path} on the server")),
             ));
         };
-        // Lets the compiler's direct calls of library functions work; nobody
-        // but the script itself can reach this table.
-        // A spell sees less than the globals it would be resolved in.
+        // Enables the compiler's direct calls of library functions; only the
+        // script itself can reach this table. Not for spells, which see less
+        // than the globals that direct calls resolve in.
         env.set_safeenv(!path.starts_with("spells/"));
         let main = self.main_of(lua, script)?.deep_clone()?;
         main.set_environment(env)?;
@@ -354,7 +354,7 @@ pub(crate) fn load_chunk(
         .into_function()
 }
 
-/// Runs a check and then an engine call; gives the error text, if any.
+/// Runs a check and then an engine call; returns the error text, if any.
 fn outcome<T>(
     checked: Result<T, String>,
     call: impl FnOnce(T) -> Result<(), EngineError>,
@@ -380,7 +380,7 @@ fn first_location(traceback: &str) -> Option<(String, u32)> {
     Some((format!("{path}.luau"), digits.parse().ok()?))
 }
 
-/// Only what creators wrote: the engine's own frames say nothing to them.
+/// Only the creator's frames: the engine's own are not useful to them.
 fn readable_traceback(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()

@@ -1,16 +1,17 @@
-//! Luau for Frolic: compile, run in a sandbox, and give scripts the engine's API.
+//! Luau for Frolic: compile, run in a sandbox, and give scripts the engine's
+//! API.
 //!
 //! Start from [`compile()`], which turns one source file into a
 //! [`CompiledScript`], from [`Vm`], which runs a world's server scripts, and
-//! from [`Engine`], the trait through which a [`Vm`] reads and changes the
-//! world it lives in. Most of the API that creators type is Luau itself:
-//! `builtin/common` runs on the server and in the browser, `builtin/server`
-//! and `builtin/client` on one side only ([`builtin`]).
+//! from [`Engine`], the trait through which a [`Vm`] reads and changes its
+//! world. Most of the API that creators use is Luau itself: `builtin/common`
+//! runs on the server and in the browser, `builtin/server` and `builtin/client`
+//! on one side only ([`builtin`]).
 //!
-//! Scripts are hostile until proven otherwise: what keeps them inside is
-//! [`limits`] (numbers), [`guard`] (time, memory; the only unsafe code here)
-//! and `builtin/common/caps.luau` (native functions that could run for ever).
-//! This crate knows no sockets, no clock of day and no database.
+//! Scripts are untrusted. They are contained by [`limits`] (numbers), [`guard`]
+//! (time, memory; the only unsafe code here) and `builtin/common/caps.luau`
+//! (native functions that could run for ever). This crate has no sockets, no
+//! wall clock and no database.
 #![deny(unsafe_code)]
 
 pub mod api;

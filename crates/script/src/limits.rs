@@ -1,10 +1,10 @@
-//! The numbers that bound what scripts may do. Each is measured or argued for
-//! where it stands; operators may change [`VmLimits`].
+//! Limits of scripts. Each is measured or justified where it is defined;
+//! operators may change [`VmLimits`].
 
 use std::time::Duration;
 
-/// Coordinates and speeds beyond this are refused: `f32` still has
-/// centimetres here, and physics stays finite.
+/// Larger coordinates and speeds are refused: `f32` still resolves centimetres
+/// here, and physics stays finite.
 pub const COORDINATE_MAX: f64 = 1.0e6;
 
 /// Bytes of one source file. At -O1 this compiles in under 140 ms.
@@ -16,40 +16,41 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// Bytes of one error or log text.
 pub const TEXT_BYTES_MAX: usize = 1024;
 
-/// What one world's scripts share.
+/// Limits shared by all scripts of one world.
 #[derive(Clone, Debug)]
 pub struct VmLimits {
-    /// Memory of all scripts of the world. Passing it stops the running
+    /// Memory of all scripts of the world. Exceeding it stops the running
     /// script; the allocator refuses at [`VmLimits::memory_hard_bytes`].
     pub memory_bytes: usize,
-    /// How long one handler may run before it is cut.
+    /// CPU time after which a handler is interrupted.
     pub slice: Duration,
-    /// How long all handlers of one tick may run; what is left waits.
+    /// CPU time of all handlers of one tick; the remaining ones are deferred.
     pub tick_budget: Duration,
-    /// How long all handlers of a tick may run on average. A world saves up
-    /// [`VmLimits::savings`] of it; past that the script that used most waits.
+    /// Average CPU time of all handlers of a tick. A world accumulates up to
+    /// [`VmLimits::savings`] of it; beyond that the script that used most is
+    /// paused.
     pub average: Duration,
     /// See [`VmLimits::average`].
     pub savings: Duration,
-    /// How often a script may have to wait before it is disabled, unless it
-    /// kept to the budget for [`VmLimits::forgive`] in between.
+    /// How often a script may be paused before it is disabled, unless it stayed
+    /// within the budget for [`VmLimits::forgive`] in between.
     pub pauses_max: u32,
     /// See [`VmLimits::pauses_max`].
     pub forgive: Duration,
-    /// How long after its slice code that reaches no safe point may go on
+    /// How long after its slice code that reaches no safe point may continue
     /// before the process is ended; see [`blame`](crate::guard::blame). `None`
-    /// where the process is not the world's own.
+    /// if the process is not the world's own.
     pub kill_after: Option<Duration>,
-    /// How often a script may be cut before it is disabled.
+    /// How often a script may be interrupted before it is disabled.
     pub offences_max: u32,
     /// Lines that scripts may log per second of world time.
     pub log_lines_per_second: u32,
     /// Entities that all scripts together may spawn per tick.
     pub spawns_per_tick: u32,
-    /// Entities that one script may spawn per tick, on however many entities it
-    /// runs.
+    /// Entities that one script may spawn per tick, over all entities it runs
+    /// on.
     pub spawns_per_script_tick: u32,
-    /// Entities that one script has spawned and that are there at a time.
+    /// Concurrent entities spawned by one script.
     pub entities_per_script: u32,
     /// Bytes of remote events that scripts may send per tick.
     pub send_bytes_per_tick: usize,
@@ -77,11 +78,11 @@ impl Default for VmLimits {
 }
 
 impl VmLimits {
-    /// Limits that no clock decides in practice: for worlds that are stepped by a
-    /// test, a fuzzer or a replay, where the same inputs must give the same
-    /// result on a busy machine too. CPU time is no such result: a virtual
-    /// machine's includes what its host took away. A script that never ends is
-    /// still stopped, after some seconds.
+    /// Limits that in practice do not depend on a clock: for worlds that are
+    /// stepped by a test, a fuzzer or a replay, where the same inputs must give
+    /// the same result even on a busy machine. CPU time is not reproducible: in
+    /// a virtual machine it includes time taken by the host. A script that
+    /// never ends is still stopped, after some seconds.
     pub fn untimed() -> Self {
         let never = Duration::from_secs(10);
         Self {
@@ -92,9 +93,9 @@ impl VmLimits {
         }
     }
 
-    /// Where the allocator refuses. Far enough above the soft cap that the
-    /// stop (which waits for the next safe point) nearly always comes first:
-    /// a refused allocation may leave the VM unusable.
+    /// The allocator's limit. Far enough above the soft limit that the stop
+    /// (which waits for the next safe point) nearly always comes first: a
+    /// refused allocation may leave the VM unusable.
     pub fn memory_hard_bytes(&self) -> usize {
         self.memory_bytes.saturating_mul(2)
     }

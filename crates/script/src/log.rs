@@ -25,15 +25,15 @@ pub struct ScriptLog {
     pub script: String,
     /// Line in that script, when known.
     pub line: Option<u32>,
-    /// The text, cut to a readable length.
+    /// The text, truncated to a readable length.
     pub message: String,
     /// The source text of that line, when known.
     pub source_line: Option<String>,
     /// The stack at the error, one `path:line function` per line; empty for
     /// `print` and `warn`.
     pub traceback: String,
-    /// Which code said it. The world fills it in; none for lines of
-    /// the engine's own.
+    /// The code that logged it. Filled in by the world; none for lines of the
+    /// engine.
     pub origin: Option<Origin>,
 }
 
@@ -42,13 +42,13 @@ pub struct ScriptLog {
 pub struct Origin {
     /// SHA-256 of the package, in hex.
     pub revision: String,
-    /// SHA-256 of the script's bytecode, in hex; none for a script that is
-    /// not there.
+    /// SHA-256 of the script's bytecode, in hex; none for a script that does
+    /// not exist.
     pub hash: Option<String>,
 }
 
 impl fmt::Display for Origin {
-    /// Short, as people compare them: `revision 1a2b3c4d, script 5e6f7a8b`.
+    /// Short, for people to compare: `revision 1a2b3c4d, script 5e6f7a8b`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "revision {}", short(&self.revision))?;
         match &self.hash {
@@ -58,7 +58,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The first digits of a hash: enough to tell versions of one game apart.
+/// The first digits of a hash: enough to distinguish versions of one game.
 pub fn short(hash: &str) -> &str {
     hash.get(..8).unwrap_or(hash)
 }

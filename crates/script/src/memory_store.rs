@@ -1,5 +1,5 @@
-//! A store that lives as long as its process: for worlds without a platform,
-//! and for tests. The platform's is the same with a database behind it.
+//! An in-memory store: for worlds without a platform, and for tests. The
+//! platform's store behaves the same, with a database.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use frolic_protocol::store::{
 };
 use frolic_protocol::{Args, Value};
 
-/// Keys that fit: a script must not fill the memory of the process.
+/// Limit of keys, so that a script cannot exhaust the memory of the process.
 const KEYS_MAX: usize = 10_000;
 
 /// Keys and rankings of one game.
@@ -30,15 +30,15 @@ struct Entry {
 struct Place {
     name: Option<String>,
     score: f64,
-    /// Who was first comes first among equals.
+    /// Among equal scores the earlier one ranks first.
     since: u64,
 }
 
 impl MemoryStore {
-    /// Does what a script asks.
+    /// Executes a script's request.
     ///
     /// # Errors
-    /// A sentence for the creator.
+    /// A message for the creator.
     pub fn apply(&mut self, action: &StoreAction) -> Result<Args, String> {
         action.check().map_err(|refusal| refusal.to_string())?;
         let values = match action {

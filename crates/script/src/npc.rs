@@ -1,15 +1,15 @@
-//! What scripts and NPCs have to tell each other.
+//! Types of the interface between scripts and NPCs.
 
 pub use frolic_protocol::npc::NpcState;
 
 use crate::engine::EntityId;
 
-/// What scripts read of an NPC.
+/// The state of an NPC as scripts read it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NpcFacts {
-    /// What it is about.
+    /// Its state.
     pub state: NpcState,
-    /// The character it minds.
+    /// The character it pays attention to.
     pub target: Option<EntityId>,
     /// From 0 to 1.
     pub suspicion: f32,
@@ -20,64 +20,64 @@ pub struct NpcFacts {
 /// A place on a patrol.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NpcPlace {
-    /// There.
+    /// A fixed place.
     At([f32; 3]),
-    /// Where the first entity of this name or tag is.
+    /// The place of the first entity with this name or tag.
     Named(String),
 }
 
-/// What scripts tell an NPC to do.
+/// An order of a script to an NPC.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NpcOrder {
-    /// Go there; beats its own mind, as the next one.
+    /// Go to a place; like `Stop`, overrides its own behaviour.
     MoveTo {
-        /// Where.
+        /// The destination.
         to: [f32; 3],
-        /// At a run.
+        /// Whether it runs.
         run: bool,
     },
     /// Stand still.
     Stop,
-    /// Look at a place; none lets it look as it likes.
+    /// Look at a place; none restores its own gaze.
     LookAt(Option<[f32; 3]>),
-    /// Be about something, and stay so.
+    /// Enter a state, and stay in it.
     SetState(NpcState),
     /// Walk between these places from now on.
     Patrol(Vec<NpcPlace>),
-    /// Do as you like again.
+    /// Return to its own behaviour.
     Release,
-    /// Forget whom you mind, and go back.
+    /// Drop its target, and go back.
     Forget,
 }
 
-/// What happened to an NPC.
+/// An event of an NPC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NpcHappening {
-    /// It is about something else.
+    /// Its state changed.
     StateChanged {
-        /// Now.
+        /// The new state.
         state: NpcState,
-        /// Before.
+        /// The previous state.
         before: NpcState,
     },
-    /// Somebody came into its sight.
+    /// A character came into its sight.
     Saw {
-        /// Their character.
+        /// The character.
         other: EntityId,
     },
-    /// They are out of it.
+    /// A character left its sight.
     Lost {
-        /// Their character.
+        /// The character.
         other: EntityId,
     },
-    /// It chased somebody and is upon them.
+    /// It caught the character that it chased.
     Caught {
-        /// Their character.
+        /// The character.
         other: EntityId,
     },
-    /// It is where it was going.
+    /// Its journey ended.
     Arrived {
-        /// Or it could not get there.
+        /// Whether it arrived; otherwise it gave up.
         reached: bool,
     },
 }

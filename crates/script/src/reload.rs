@@ -1,27 +1,27 @@
-//! New code in a running VM. `builtin/common/reload.luau` does the
-//! rest: it ends what is old, starts what is new and hands the state over.
+//! Replaces code in a running VM. `builtin/common/reload.luau` ends old
+//! scripts, starts new ones and passes the state on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compile::CompiledScript;
 use crate::vm::{Attachment, Vm};
 
-/// What is to change in a VM, compiled already: nothing in here can fail.
+/// Changes of a VM's scripts, already compiled: applying them cannot fail.
 #[derive(Debug, Default)]
 pub struct Swap {
-    /// New and changed scripts by path; none for one that is gone.
+    /// New and changed scripts by path; none for a removed one.
     pub scripts: BTreeMap<String, Option<CompiledScript>>,
-    /// Every entity that has a script, as the world is now.
+    /// Every entity that has a script, in the current world.
     pub attachments: Vec<Attachment>,
-    /// The scripts before the last reload return: they go on with the state
-    /// they had then.
+    /// Rolls back to the scripts before the last reload, with the state they
+    /// had then.
     pub back: bool,
 }
 
 impl Vm {
-    /// Puts new code in the place of the old, between two ticks. Instances of
-    /// changed scripts, and of whoever required a changed module, end and
-    /// start again with `OnReload(old_state)`.
+    /// Replaces code between two ticks. Instances of changed scripts, and of
+    /// scripts that required a changed module, end and start again with
+    /// `OnReload(old_state)`.
     pub fn reload(&mut self, swap: Swap) {
         let of_server = |script: &CompiledScript| script.runs_on_server();
         let mut changed = BTreeSet::new();
@@ -31,7 +31,7 @@ impl Vm {
             let before = known.remove(&path);
             let script = script.filter(of_server);
             if before.is_none() && script.is_none() {
-                // A client's business.
+                // Runs on clients only.
                 continue;
             }
             changed.insert(path.clone());

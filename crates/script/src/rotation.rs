@@ -1,7 +1,7 @@
-//! Rotations as creators type them: degrees around x (pitch), y (yaw) and
-//! z (roll), turned in the order yaw, pitch, roll like Roblox's `Orientation`.
+//! Rotations as creators write them: degrees around x (pitch), y (yaw) and z
+//! (roll), applied in the order yaw, pitch, roll like Roblox's `Orientation`.
 //!
-//! Goes through `libm` so that every machine gets the same bits.
+//! Uses `libm`, so that results are bit-identical on every machine.
 
 /// Degrees to a unit quaternion `[x, y, z, w]`.
 pub fn quaternion_from_degrees(degrees: [f32; 3]) -> [f32; 4] {
@@ -23,7 +23,7 @@ pub fn degrees_from_quaternion([x, y, z, w]: [f32; 4]) -> [f32; 3] {
     let sin_pitch = (2.0 * (w * x - y * z)).clamp(-1.0, 1.0);
     let pitch = libm::asinf(sin_pitch);
     let (yaw, roll) = if sin_pitch.abs() > 0.999_99 {
-        // Looking straight up or down: yaw and roll are the same turn.
+        // Looking straight up or down: yaw and roll are the same rotation.
         (
             libm::atan2f(-2.0 * (x * z - w * y), 1.0 - 2.0 * (y * y + z * z)),
             0.0,

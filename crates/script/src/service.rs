@@ -1,4 +1,4 @@
-//! Where a script lives decides where it may run.
+//! Services: the folder of a script decides where it may run.
 
 use frolic_protocol::script::RunContext;
 
@@ -11,9 +11,9 @@ pub enum Service {
     ReplicatedStorage,
     /// Both sides, usually attached to an entity.
     Workspace,
-    /// Clients: what is on the screen.
+    /// Clients: user interface.
     StarterGui,
-    /// Clients: how the player plays.
+    /// Clients: player controls and camera.
     StarterPlayer,
     /// The server only; never sent.
     ServerScriptService,
@@ -67,8 +67,8 @@ impl Service {
         }
     }
 
-    /// Whether everything here runs when it is needed, not when the world
-    /// starts. Elsewhere a file that returns a value does.
+    /// Whether all scripts here run on demand, not when the world starts.
+    /// Elsewhere a file that returns a value does.
     pub fn holds_modules(self) -> bool {
         matches!(
             self,
@@ -77,7 +77,7 @@ impl Service {
     }
 }
 
-/// What the first line says: `--@context server|client|both`.
+/// The directive in the first line: `--@context server|client|both`.
 pub(crate) fn context_directive(source: &str) -> Option<Result<RunContext, String>> {
     let first = source.lines().next()?.trim_start_matches('\u{feff}');
     let word = first.trim().strip_prefix("--@context")?.trim();
@@ -91,8 +91,8 @@ pub(crate) fn context_directive(source: &str) -> Option<Result<RunContext, Strin
     })
 }
 
-/// What a file's name says, as Rojo reads it: `Main.server.luau` is a script of
-/// the server, `Hud.client.luau` one of clients.
+/// The context in a file's name, as in Rojo: `Main.server.luau` is a server
+/// script, `Hud.client.luau` a client script.
 pub(crate) fn context_of_name(path: &str) -> Option<RunContext> {
     let stem = path
         .strip_suffix(".luau")

@@ -1,5 +1,5 @@
-//! The scripts of a game as a tree, and what a source text requires of it, found
-//! before it runs: clients get at the start what they will need at once.
+//! The scripts of a game as a tree, and static analysis of what a source text
+//! requires from it: clients receive at the start what they will need at once.
 //! `builtin/common/tree.luau` is the same at run time.
 
 mod scan;
@@ -13,20 +13,20 @@ use self::scan::{Step, Wanted};
 /// Longest text that `require` takes.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Scripts by their place, as Rojo reads a folder: a file is a node of its name,
-/// a folder with `init.luau` is a module itself.
+/// Scripts by their place in the tree, as in Rojo: a file is a node of its
+/// name, a folder with `init.luau` is itself a module.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleTree {
     /// Files by the path of their node, such as `ReplicatedStorage/Util`.
     files: BTreeMap<String, String>,
 }
 
-/// What a script requires, as far as its text tells.
+/// What a script requires, as far as it can be determined statically.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requires {
     /// Files of modules.
     pub modules: BTreeSet<String>,
-    /// It also requires something that only running it would tell.
+    /// It also requires something that is known only at run time.
     pub unknown: bool,
 }
 
@@ -59,7 +59,7 @@ impl ModuleTree {
         found
     }
 
-    /// The node that a text of `require` means in a file.
+    /// The node that an argument of `require` refers to in a file.
     fn resolve(&self, text: &str, file: &str) -> Option<String> {
         if text.is_empty() || text.len() > NAME_BYTES_MAX {
             return None;
@@ -83,7 +83,7 @@ impl ModuleTree {
     }
 }
 
-/// The node that `script.Parent.Util` and the like lead to.
+/// The node that `script.Parent.Util` and the like refer to.
 fn follow(file: &str, steps: &[Step]) -> Option<String> {
     let (first, rest) = steps.split_first()?;
     let mut node = match first {
@@ -117,7 +117,7 @@ fn walk(from: &str, rest: &str) -> Option<String> {
     Some(node)
 }
 
-/// Goes down to a child; the game itself has no name.
+/// Descends to a child; the game itself has no name.
 fn add(node: &mut String, name: &str) {
     if !node.is_empty() {
         node.push('/');
@@ -134,7 +134,7 @@ fn without_ending(path: &str) -> &str {
     stem.or_else(|| path.strip_suffix(".lua")).unwrap_or(path)
 }
 
-/// The node that a file is.
+/// The node of a file.
 fn node_of(file: &str) -> &str {
     let path = without_ending(file);
     let stem = path.strip_suffix(".server");

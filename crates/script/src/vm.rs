@@ -19,7 +19,7 @@ use crate::limits::VmLimits;
 use crate::npc::NpcHappening;
 use crate::service::Service;
 
-/// A world goes on after this many stops in one call, in the next tick.
+/// After this many stops in one call the world continues in the next tick.
 const STOPS_PER_CALL_MAX: u32 = 64;
 
 /// A script on an entity.
@@ -31,17 +31,17 @@ pub struct Attachment {
     pub script: String,
 }
 
-/// What the scripts of a world use.
+/// Resource use of a world's scripts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Bytes of Luau memory.
     pub memory_bytes: usize,
-    /// CPU time inside the VM since the tick before, events included.
+    /// CPU time inside the VM since the tick before, including events.
     pub last_tick_us: u64,
     /// Script instances disabled after repeated offences.
     pub disabled_scripts: usize,
-    /// How often a limit of time or memory stopped or paused scripts since the
-    /// start. What depends on a clock does not repeat in a replay.
+    /// How often a time or memory limit stopped or paused scripts since the
+    /// start. Depends on a clock, so it is not reproducible in a replay.
     pub cuts: u64,
 }
 
@@ -54,9 +54,9 @@ pub struct ScriptCost {
     pub hash: String,
     /// Time inside its handlers.
     pub cpu_us: u64,
-    /// Memory it holds now. The scripts beyond the 254th share one figure.
+    /// Memory it holds now. The scripts beyond the 254th share one value.
     pub memory_bytes: usize,
-    /// How often it runs: once, or once per entity it is attached to.
+    /// How many instances run: one, or one per entity it is attached to.
     pub instances: u32,
     /// Errors it raised.
     pub errors: u32,
@@ -66,7 +66,7 @@ pub struct ScriptCost {
     pub disabled: u32,
 }
 
-/// Why a VM could not be made.
+/// Why a VM could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
     /// Luau was built without a flag that keeps it memory-safe.
@@ -111,19 +111,19 @@ pub(crate) struct Entry {
 }
 
 impl Vm {
-    /// Makes a VM for the world behind `engine`. `seed` fixes `Random`.
+    /// Creates a VM for the world behind `engine`. `seed` determines `Random`.
     ///
     /// # Errors
-    /// When Luau or the built-in scripts are not what this crate was made for.
+    /// If Luau or the built-in scripts are not what this crate was made for.
     pub fn new(
         engine: Rc<RefCell<dyn Engine>>,
         limits: VmLimits,
         seed: u64,
     ) -> Result<Vm, VmError> {
         set_safety_flags().map_err(VmError::MissingFlag)?;
-        // mlua's own `pcall` (`catch_rust_panics(false)`) would let panics of
-        // natives through, but nothing inside it could wait. Ours stay out of
-        // the way: natives do not panic.
+        // `catch_rust_panics(false)` would install mlua's own `pcall`, which
+        // resumes panics of natives but cannot yield. The default is fine,
+        // because natives do not panic.
         let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::new())?;
         let collector = mlua::state::GcIncParams::default()
             .goal(115)
@@ -145,19 +145,19 @@ impl Vm {
         })
     }
 
-    /// Keeps scripts from running at all; call it before [`Vm::start`].
+    /// Disables scripts; call it before [`Vm::start`].
     pub fn disable(&mut self, paths: impl IntoIterator<Item = String>) {
         self.host.disabled.borrow_mut().extend(paths);
     }
 
-    /// Lets scripts use what `game.toml` declares; call it before
+    /// Grants the capabilities that `game.toml` declares; call it before
     /// [`Vm::start`].
     pub fn grant(&mut self, capabilities: impl IntoIterator<Item = String>) {
         self.host.capabilities.borrow_mut().extend(capabilities);
     }
 
-    /// Declares what clients may send under a name, as `Network.Declare`
-    /// does; call it before [`Vm::start`].
+    /// Declares what clients may send under a name, like `Network.Declare`;
+    /// call it before [`Vm::start`].
     pub fn declare(&mut self, name: &str, args: &[String], rate: Option<f64>, burst: Option<f64>) {
         let made = || {
             let options = self.lua.create_table()?;
@@ -171,14 +171,15 @@ impl Vm {
         }
     }
 
-    /// Names scripts that run only for entities, because a prefab names them;
-    /// call it before [`Vm::start`]. Others of `Workspace` also run alone.
+    /// Marks scripts that run only for entities, because a prefab refers to
+    /// them; call it before [`Vm::start`]. Others of `Workspace` also run
+    /// alone.
     pub fn attach_only(&mut self, paths: impl IntoIterator<Item = String>) {
         self.attach_only.extend(paths);
     }
 
-    /// Loads `scripts` (those of the client are ignored), runs the ones that
-    /// are neither modules nor attached, and starts the attached ones.
+    /// Loads `scripts` (client scripts are ignored), runs those that are
+    /// neither modules nor attached, and starts the attached ones.
     pub fn start(&mut self, scripts: Vec<CompiledScript>, attachments: &[Attachment]) {
         self.attach_only
             .extend(attachments.iter().map(|a| a.script.clone()));
@@ -190,7 +191,7 @@ impl Vm {
             let path = script.path.clone();
             self.host.scripts.borrow_mut().insert(path, script);
         }
-        // The game's own rules first, so that they hear of everything else.
+        // The game's own rules first, so that they receive all later events.
         alone.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         for (_, path) in alone {
             self.call(&self.entry.launch.clone(), path);
@@ -199,11 +200,11 @@ impl Vm {
             self.attach(attachment.entity, &attachment.script);
         }
         self.call(&self.entry.drain.clone(), ());
-        // Starting is not what the budget is for.
+        // Starting is not charged to the budget.
         self.guard.begin_tick();
     }
 
-    /// Starts a script for an entity that appeared later; it runs with the
+    /// Starts a script for an entity that was spawned later; it runs with the
     /// next event or tick.
     pub fn attach(&mut self, entity: EntityId, path: &str) {
         self.call(&self.entry.attach.clone(), (entity, path));
@@ -218,7 +219,7 @@ impl Vm {
         self.call(&self.entry.tick.clone(), dt);
     }
 
-    /// Looks at what the tick before took, and makes the heaviest script wait
+    /// Charges the previous tick to the budget, and pauses the heaviest script
     /// when the world has used up its savings.
     fn keep_to_budget(&mut self) {
         let limits = &self.host.limits;
@@ -228,7 +229,7 @@ impl Vm {
             Verdict::Resume => {
                 let resumed = self.guard.run(|| self.entry.resume_all.call::<()>(()));
                 if let Err(failure) = resumed {
-                    tracing::error!(?failure, "scripts that waited did not go on");
+                    tracing::error!(?failure, "paused scripts were not resumed");
                 }
             }
             Verdict::Pause => self.pause_worst(),
@@ -264,7 +265,7 @@ impl Vm {
         );
     }
 
-    /// Tells scripts what happened.
+    /// Delivers an event to scripts.
     pub fn dispatch(&mut self, event: ScriptEvent) {
         if let ScriptEvent::EntityDestroyed { entity } = event {
             self.host.quota.borrow_mut().spawning.gone(entity);
@@ -275,32 +276,35 @@ impl Vm {
         }
     }
 
-    /// How many handlers of players who left and of `World.OnClose` have not
-    /// ended, and how many threads wait for the store.
+    /// The number of unfinished handlers of `PlayerRemoving` and
+    /// `World.OnClose`, plus threads that wait for the store.
     pub fn closing_left(&self) -> u32 {
         let left = self.guard.run(|| self.entry.closing_left.call(()));
         left.unwrap_or_else(|failure| {
-            tracing::error!(?failure, "handlers of a closing world were not counted");
+            tracing::error!(
+                ?failure,
+                "failed to count the unfinished handlers of a closing world"
+            );
             0
         })
     }
 
-    /// The world's time to close is up: stops the handlers that have not ended
-    /// and tells the creator which.
+    /// Ends closing after the time limit: stops the handlers that have not
+    /// finished and logs them for the creator.
     pub fn end_close(&mut self, seconds: u32) {
         self.call(&self.entry.end_close.clone(), seconds);
     }
 
-    /// What the API consists of, as `World.Find` or `print`, in no order; tests
-    /// compare it with its definition ([`crate::api`]).
+    /// The members of the API, as `World.Find` or `print`, in no order; tests
+    /// compare them with its definition ([`crate::api`]).
     ///
     /// # Errors
-    /// When the built-in scripts are broken.
+    /// If the built-in scripts are broken.
     pub fn members(&self) -> Result<Vec<String>, VmError> {
         Ok(self.entry.members.call(())?)
     }
 
-    /// What the scripts use now.
+    /// Current resource use of the scripts.
     pub fn usage(&self) -> Usage {
         Usage {
             memory_bytes: self.lua.used_memory(),
@@ -310,11 +314,12 @@ impl Vm {
         }
     }
 
-    /// What each script has cost so far; for once a second, not every tick.
+    /// The cost of each script so far; intended for once a second, not every
+    /// tick.
     pub fn costs(&self) -> Vec<ScriptCost> {
         let listed: mlua::Result<Vec<Table>> = self.entry.costs.call(());
         let accounts = listed.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what scripts cost could not be read");
+            tracing::warn!(%error, "failed to read the cost of scripts");
             Vec::new()
         });
         accounts
@@ -342,7 +347,7 @@ impl Vm {
         })
     }
 
-    /// Enters the VM, and after a stop goes on with what was left.
+    /// Calls into the VM, and after a stop continues with the remaining work.
     pub(crate) fn call(&mut self, function: &Function, args: impl IntoLuaMulti) {
         let mut result = self.guard.run(|| function.call::<()>(args));
         for _ in 0..STOPS_PER_CALL_MAX {
@@ -362,18 +367,19 @@ impl Vm {
         }
     }
 
-    /// Counts the offence, tells the creator, and frees what can be freed.
+    /// Counts the offence, notifies the creator, and frees what can be freed.
     fn after_stop(&mut self, stop: &Stop) {
         let limits = &self.host.limits;
         let mut offences_max = limits.offences_max;
-        // What it left behind must not be charged to whoever runs next.
+        // Its garbage must not be charged to the next script.
         if self.lua.used_memory() > limits.memory_bytes / 2 {
             self.collect();
         }
         let held = self.lua.used_memory();
         if stop.reason == StopReason::Memory && held > limits.memory_bytes / 4 * 3 {
-            // What is left is held by somebody, most likely by this one; a few
-            // free bytes would not keep it from starving the others.
+            // The remaining memory is still referenced, most likely by this
+            // script; freeing a few bytes would not keep it from starving the
+            // others.
             offences_max = 1;
         }
         let verdict = self
@@ -419,7 +425,8 @@ impl Vm {
         );
     }
 
-    /// An error outside of any handler: out of memory, or our own mistake.
+    /// Handles an error outside of any handler: out of memory, or a bug of
+    /// ours.
     fn after_error(&mut self, error: &mlua::Error) {
         tracing::error!(%error, "the script scheduler failed");
         self.host.report("@builtin", &error.to_string(), "");
@@ -438,7 +445,7 @@ impl Vm {
         }
     }
 
-    /// The arguments of `dispatch`: the event's name and what it carries.
+    /// The arguments of `dispatch`: the event's name and its data.
     fn event_args(&self, event: ScriptEvent) -> mlua::Result<MultiValue> {
         let lua = &self.lua;
         Ok(match event {
@@ -557,7 +564,7 @@ fn npc_args(lua: &Lua, entity: EntityId, what: NpcHappening) -> mlua::Result<Mul
     }
 }
 
-/// Runs `builtin/` and then closes the door behind it.
+/// Runs `builtin/` and then restricts the globals.
 fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::Result<Entry> {
     let globals = lua.globals();
     let engine = lua.create_table()?;
@@ -600,9 +607,9 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
     })
 }
 
-/// From here on `api` is what globals are. Luau resolves `math.floor` and the
-/// like when a chunk loads, in the globals of the thread that loads it and not
-/// in the chunk's environment: so those must be the ones scripts may see.
+/// Makes `api` the globals. Luau resolves `math.floor` and the like when a
+/// chunk loads, in the globals of the thread that loads it and not in the
+/// chunk's environment: so those must be the ones scripts may see.
 fn close_globals(lua: &Lua, globals: &Table, api: Table) -> mlua::Result<()> {
     globals.set_readonly(true);
     globals.set_safeenv(true);

@@ -1,4 +1,4 @@
-//! What scripts say of weapons and shots, and hear of hits.
+//! Weapons and shots as scripts define them, and hit reports.
 
 use frolic_protocol::projectile::ShotLook;
 use mlua::{IntoLuaMulti, Lua, MultiValue, Vector};
@@ -14,13 +14,13 @@ pub struct WeaponSpec {
     pub gravity: f32,
     /// Metres.
     pub radius: f32,
-    /// What is left of the speed after a bounce.
+    /// Fraction of the speed that remains after a bounce.
     pub bounce: f32,
-    /// Surfaces that a shot bounces off.
+    /// Bounces of a shot.
     pub ricochets: u8,
-    /// Until a shot ends by itself.
+    /// Lifetime of a shot in seconds.
     pub life_s: f32,
-    /// Health that a hit takes.
+    /// Damage of a hit.
     pub damage: f64,
     /// Shots per second while fire is held.
     pub fire_rate: f32,
@@ -28,7 +28,7 @@ pub struct WeaponSpec {
     pub friendly_fire: bool,
     /// Red, green, blue.
     pub color: [u8; 3],
-    /// How shots are drawn.
+    /// Appearance of shots.
     pub look: ShotLook,
     /// The engine's sound of a shot; empty for none.
     pub sound: String,
@@ -58,13 +58,14 @@ impl Default for WeaponSpec {
 pub struct FireRequest {
     /// Name of the weapon.
     pub weapon: String,
-    /// Where it starts.
+    /// Start position.
     pub origin: [f32; 3],
     /// Unit length.
     pub direction: [f32; 3],
-    /// Metres per second; none: as the weapon says.
+    /// Metres per second; none: the weapon's.
     pub speed: Option<f32>,
-    /// Whose shot it is: it never hits them, and what they saw counts.
+    /// The shooter: the shot never hits them, and their view is used for lag
+    /// compensation.
     pub shooter: Option<PlayerId>,
 }
 
@@ -75,24 +76,24 @@ pub struct HitReport {
     pub id: u32,
     /// Name of the weapon.
     pub weapon: String,
-    /// Who fired.
+    /// The player who fired.
     pub shooter: Option<PlayerId>,
-    /// What was hit; none for what has no entity.
+    /// The entity that was hit; none for terrain and removed entities.
     pub entity: Option<EntityId>,
     /// The player whose character was hit.
     pub player: Option<PlayerId>,
-    /// Where.
+    /// The point of contact.
     pub position: [f32; 3],
-    /// Which way the surface faces there.
+    /// The surface normal there.
     pub normal: [f32; 3],
-    /// Health that it took.
+    /// Damage applied.
     pub damage: f64,
     /// Whether it killed.
     pub killed: bool,
 }
 
 impl HitReport {
-    /// As `builtin/server/projectile.luau` takes it.
+    /// As arguments of `builtin/server/projectile.luau`.
     pub(crate) fn into_arguments(self, lua: &Lua) -> mlua::Result<MultiValue> {
         let vector = |[x, y, z]: [f32; 3]| Vector::new(x, y, z);
         (

@@ -1,5 +1,6 @@
-//! The form of the definition, and its form for the web. Whether it is true is
-//! checked by `tests/definition.rs` and by `web/src/player/luau/api.test.ts`.
+//! Checks the definition itself and its JSON form for the web.
+//! `tests/definition.rs` and `web/src/player/luau/api.test.ts` compare it with
+//! the implementations.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -6,10 +6,10 @@ use super::{Member, MemberKind, Page, PageKind, pages};
 
 /// Globals that every Luau tool knows already.
 const KNOWN: [&str; 5] = ["print", "typeof", "require", "_G", "newproxy"];
-/// The same for libraries: ours have less, and mean another clock.
+/// The same for libraries: ours are subsets, and use the world's clock.
 const KNOWN_LIBRARIES: [&str; 2] = ["os", "debug"];
 
-/// What arithmetic on a Vector3 gives; the definition has no words for it.
+/// Operators of Vector3, which the definition format cannot express.
 const VECTOR_OPERATORS: &str = "\
 \tfunction __add(self, other: Vector3): Vector3
 \tfunction __sub(self, other: Vector3): Vector3
@@ -193,7 +193,7 @@ mod tests {
     }
 
     /// Luau's own parser reads definition files only for tools, so this test
-    /// checks what can go wrong here: a name of a type that nobody defines.
+    /// checks for type names that are not defined.
     #[test]
     fn every_type_that_is_named_exists() {
         let text = definitions();
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Words of a type that are not the names of parameters or literals.
+    /// Identifiers in a type that are not parameter names or literals.
     fn type_names(luau_type: &str) -> Vec<&str> {
         let mut names = Vec::new();
         for (at, part) in luau_type.split('"').enumerate() {

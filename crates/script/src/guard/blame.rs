@@ -1,11 +1,11 @@
-//! Which script was running when a world's process had to end.
+//! Records which script was running when a world's process ended.
 //!
-//! Two things end it: a script that nothing inside the VM can stop, and a
-//! crash of the VM itself. Whoever restarts the world reads the name from the
-//! file given to [`keep_in`] and leaves that script out.
+//! Two things end it: a script that nothing inside the VM can stop, and a crash
+//! of the VM itself. The process that restarts the world reads the name from
+//! the file given to [`keep_in`] and disables that script.
 //!
-//! One VM per process: a process that was not given a file keeps no record
-//! and is never ended.
+//! One VM per process: a process without a file keeps no record and is never
+//! ended.
 
 use std::ffi::c_int;
 use std::os::fd::IntoRawFd;
@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 /// The exit status of a process that was ended for a script.
 pub const EXIT_STATUS: c_int = 86;
 
-/// Scripts whose names are kept; a game has a few hundred.
+/// Limit of script names; a game has a few hundred.
 const NAMES_MAX: usize = 4096;
 
-/// What a crash of the VM looks like from outside. Luau's assertions trap.
+/// Signals of a VM crash. Luau's assertions trap.
 const CRASHES: [c_int; 5] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -27,9 +27,9 @@ const CRASHES: [c_int; 5] = [
     libc::SIGABRT,
 ];
 
-/// Where the name goes; -1: nowhere.
+/// File descriptor for the name; -1: none.
 static FILE: AtomicI32 = AtomicI32::new(-1);
-/// Where the number of the running script stands; null outside the VM.
+/// Address of the running script's number; null outside the VM.
 static RUNNING: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 /// Names by number, never freed: a signal handler may read them at any time.
 static NAMES: [AtomicPtr<&'static str>; NAMES_MAX] =
@@ -40,9 +40,9 @@ static NAMES: [AtomicPtr<&'static str>; NAMES_MAX] =
 pub fn keep_in(file: std::fs::File) {
     FILE.store(file.into_raw_fd(), Ordering::Relaxed);
     for signal in CRASHES {
-        // SAFETY: the handler calls nothing but `write`, `signal` and `raise`.
-        // It runs on the alternate stack that Rust gives its threads, so a
-        // stack overflow is told of as well.
+        // SAFETY: the handler calls only `write`, `signal` and `raise`. It runs
+        // on the alternate stack that Rust gives its threads, so a stack
+        // overflow is reported as well.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_crash as *const () as usize;
@@ -57,7 +57,7 @@ fn is_kept() -> bool {
     FILE.load(Ordering::Relaxed) >= 0
 }
 
-/// The name of a script, by the number the scheduler gave it.
+/// Registers the name of a script under the scheduler's number.
 pub(crate) fn name(number: u32, path: &str) {
     let place = usize::try_from(number).ok().and_then(|at| NAMES.get(at));
     if let Some(place) = place.filter(|_| is_kept()) {
@@ -66,12 +66,12 @@ pub(crate) fn name(number: u32, path: &str) {
     }
 }
 
-/// The VM begins to run; the word holds the running script's number.
+/// Marks the VM as running; the word holds the running script's number.
 pub(super) fn enter(script: &AtomicU32) {
     RUNNING.store(ptr::from_ref(script).cast_mut(), Ordering::Relaxed);
 }
 
-/// The host is in control again.
+/// Marks the host as in control again.
 pub(super) fn leave() {
     RUNNING.store(ptr::null_mut(), Ordering::Relaxed);
 }
@@ -85,7 +85,7 @@ pub(super) fn end_process(script: u32) {
     }
 }
 
-/// Only what is allowed inside a signal handler.
+/// Uses only functions that are allowed inside a signal handler.
 extern "C" fn on_crash(signal: c_int) {
     let running = RUNNING.load(Ordering::Relaxed);
     if !running.is_null() {

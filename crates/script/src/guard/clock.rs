@@ -1,5 +1,5 @@
-//! The clock that budgets are measured with: CPU time of the VM's thread, or
-//! wall time where threads have no clock of their own.
+//! The clock of time budgets: CPU time of the VM's thread, or wall time where
+//! threads have no clock of their own.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ impl Clock {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: writes one struct. Fails when the thread is gone, which
-        // reads as time standing still.
+        // SAFETY: writes one struct. Fails if the thread has ended, in which
+        // case time appears to stand still.
         unsafe { libc::clock_gettime(self.0, &mut time) };
         Duration::new(
             u64::try_from(time.tv_sec).unwrap_or(0),

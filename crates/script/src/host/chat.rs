@@ -45,7 +45,7 @@ fn line(text: &LuaValue) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Counts towards what scripts may send.
+/// Charges the text to the send quota of the script.
 fn charge(host: &Host, script: u32, to: Recipient, text: String) -> Result<String, String> {
     let to_all = matches!(to, Recipient::All);
     let mut quota = host.quota.borrow_mut();

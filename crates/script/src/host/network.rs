@@ -53,7 +53,7 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
     )
 }
 
-/// `to` 0 is everybody.
+/// `to` 0 means all players.
 fn send(
     host: &Host,
     script: u32,

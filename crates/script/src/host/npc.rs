@@ -1,4 +1,4 @@
-//! Natives for NPCs: what they are about, and what to do instead.
+//! Natives for NPCs: reading their state, and giving them orders.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::convert::{name, vector};
 use crate::engine::EntityId;
 use crate::npc::{NpcOrder, NpcPlace, NpcState};
 
-/// Points that are read of a list; the world takes fewer.
+/// Points read from a list; the world accepts fewer.
 const PLACES_MAX: usize = 1024;
 
 pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
@@ -19,7 +19,8 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
         lua.create_function(move |_, ()| Ok(this.engine.borrow().npcs()))?,
     )?;
     let this = Rc::clone(host);
-    // State, target, suspicion, overridden, problem; all nil for what is no NPC.
+    // State, target, suspicion, overridden, problem; all nil for an entity that
+    // is not an NPC.
     table.set(
         "npc",
         lua.create_function(move |_, id: EntityId| {

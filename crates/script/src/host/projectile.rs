@@ -1,4 +1,4 @@
-//! Natives for projectiles and the lives of players.
+//! Natives for projectiles, death and respawning.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::convert::{name, number, vector};
 use crate::engine::PlayerId;
 use crate::weapon::{FireRequest, WeaponSpec};
 
-/// Longest time between death and birth, in seconds.
+/// Longest time between death and respawn, in seconds.
 const RESPAWN_SECONDS_MAX: f64 = 60.0;
 
 pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
@@ -103,7 +103,7 @@ fn add_lives(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     )
 }
 
-/// Reads the options one by one, raw: what is not there is as usual.
+/// Reads the options one by one, raw; missing ones have their defaults.
 fn weapon_spec(options: &Table) -> Result<WeaponSpec, String> {
     let mut spec = WeaponSpec::default();
     for pair in options.pairs::<LuaValue, LuaValue>() {

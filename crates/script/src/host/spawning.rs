@@ -1,13 +1,12 @@
-//! What scripts may make: so many entities in a tick and so many that are there
-//! at once, counted for each script. Counts alone decide, so a replay refuses
-//! the same.
+//! Spawn limits: entities per tick and concurrent entities, counted for each
+//! script. Only counts decide, so a replay refuses the same.
 
 use std::collections::BTreeMap;
 
 use crate::engine::EntityId;
 use crate::limits::VmLimits;
 
-/// Entities that scripts have made, by the number of the script.
+/// Entities spawned by scripts, by the number of the script.
 #[derive(Default)]
 pub(crate) struct Spawning {
     in_tick: u32,
@@ -16,25 +15,25 @@ pub(crate) struct Spawning {
     made_by: BTreeMap<EntityId, u32>,
 }
 
-/// Why a script may not make another one.
+/// Why a script may not spawn an entity.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpawnRefusal {
-    /// It is not a matter of how many.
+    /// Not a matter of limits.
     #[error("{0}")]
     Invalid(String),
-    /// All scripts together have made too many in this tick.
+    /// All scripts together spawned too many in this tick.
     #[error("the scripts of a world may spawn {0} entities per tick; spread them over several")]
     WorldTick(u32),
-    /// This script has.
+    /// This script spawned too many in this tick.
     #[error("a script may spawn {0} entities per tick; spread them over several")]
     ScriptTick(u32),
-    /// What this script has made fills its share of the world.
+    /// The entities of this script use up its quota of the world.
     #[error("a script may have {0} entities that it spawned at a time; destroy some first")]
     ScriptEntities(u32),
 }
 
 impl SpawnRefusal {
-    /// Whether the script itself passed a limit.
+    /// Whether the script itself exceeded a limit.
     pub fn is_offence(&self) -> bool {
         matches!(self, Self::ScriptTick(_) | Self::ScriptEntities(_))
     }
@@ -52,7 +51,7 @@ impl Spawning {
         self.in_tick_by.clear();
     }
 
-    /// Takes one entity off what a script may make.
+    /// Charges one entity to a script's limits.
     pub fn charge(&mut self, script: u32, limits: &VmLimits) -> Result<(), SpawnRefusal> {
         let in_tick = self.in_tick_by.entry(script).or_default();
         if *in_tick >= limits.spawns_per_script_tick {
@@ -70,13 +69,13 @@ impl Spawning {
         Ok(())
     }
 
-    /// A script has made an entity.
+    /// Records an entity that a script spawned.
     pub fn made(&mut self, entity: EntityId, script: u32) {
         self.made_by.insert(entity, script);
         *self.alive_by.entry(script).or_default() += 1;
     }
 
-    /// An entity is gone.
+    /// Records that an entity was removed.
     pub fn gone(&mut self, entity: EntityId) {
         let script = self.made_by.remove(&entity);
         if let Some(alive) = script.and_then(|script| self.alive_by.get_mut(&script)) {

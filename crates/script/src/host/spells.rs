@@ -1,4 +1,4 @@
-//! Natives below `Spell`: casts by scripts, and what came of a cast.
+//! Natives below `Spell`: casts by scripts, and the outcome of a cast.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::Host;
 use crate::convert::{Reader, name};
 use crate::engine::PlayerId;
 
-/// Bytes of what one cast found around it, which every client is told.
+/// Bytes of one cast's query results, which are sent to every client.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
@@ -48,7 +48,7 @@ fn cast(host: &Host, player: PlayerId, spell: &LuaValue, params: &LuaValue) -> R
         .map_err(|error| error.to_string())
 }
 
-/// In order; whatever cannot travel is nil on every client.
+/// In order; what cannot be sent is nil on every client.
 fn read_answers(host: &Host, answers: &Table) -> Result<Vec<Value>, String> {
     let entities = host.entities().map_err(|error| error.to_string())?;
     let mut reader = Reader::new(entities);

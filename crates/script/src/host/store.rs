@@ -1,5 +1,5 @@
-//! The native below `Store`: reads a request, charges it and hands it over.
-//! The answer comes as an event of its own.
+//! The native below `Store`: reads a request, charges it and passes it on. The
+//! answer is delivered as a separate event.
 
 use std::rc::Rc;
 
@@ -12,9 +12,9 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use super::Host;
 use crate::convert::{Reader, kind_of};
 
-/// Rate limit of this world's Store requests. What was used drains with world
-/// time, so that a replay refuses the same requests; the limit follows the number
-/// of players, so that those who join bring their share with them.
+/// Rate limit of this world's Store requests. Usage drains with world time, so
+/// that a replay refuses the same requests; the limit grows with the number of
+/// players.
 #[derive(Default)]
 pub(crate) struct Allowance {
     used: f64,
@@ -22,7 +22,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Takes one request; the error says the limit.
+    /// Charges one request; the error contains the limit.
     fn take(&mut self, now: f64, players: usize) -> Result<(), String> {
         let per_minute = f64::from(requests_per_minute(players));
         let drained = (now - self.at).max(0.0) * per_minute / 60.0;
@@ -111,7 +111,7 @@ fn request(host: &Host, id: u32, action: &str, args: MultiValue) -> Result<(), S
         .map_err(|error| error.to_string())
 }
 
-/// What the Luau above passed, in order.
+/// The arguments from the Luau side, in order.
 struct Arguments<'a> {
     host: &'a Host,
     rest: std::vec::IntoIter<LuaValue>,

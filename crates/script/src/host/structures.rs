@@ -1,4 +1,4 @@
-//! Natives for what lasts: build, list, and how far it is stored.
+//! Natives for persistent structures: build, list, and storage progress.
 
 use std::rc::Rc;
 
@@ -13,7 +13,8 @@ use crate::engine::{BuildRequest, Built, EntityId};
 /// Longest id of an owner.
 const OWNER_BYTES_MAX: usize = 64;
 
-/// Prefab, position, rotation, the owner's lasting id and the script's number.
+/// Prefab, position, rotation, the owner's persistent id and the script's
+/// number.
 type Order = (LuaValue, LuaValue, LuaValue, Option<mlua::LuaString>, u32);
 
 pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
@@ -70,7 +71,7 @@ fn build(host: &Host, order: &Order) -> Result<Built, SpawnRefusal> {
         },
         owner: owner_id(owner.as_ref())?,
     };
-    // What lasts has a limit of its own, and outlives the script.
+    // Persistent structures have a limit of their own, and outlive the script.
     let mut quota = host.quota.borrow_mut();
     quota.spawning.charge(*script, &host.limits)?;
     let mut engine = host.engine.borrow_mut();

@@ -1,4 +1,4 @@
-//! Natives for the ground: what is where, and changing it.
+//! Natives for terrain: queries and changes.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::Host;
 use crate::convert::{name, number, vector};
 use crate::engine::EngineError;
 
-/// Farthest a ray may look, in metres.
+/// Longest ray, in metres.
 const DISTANCE_MAX: f64 = 10_000.0;
 /// Largest side of an operation, in metres.
 const SIDE_MAX: f64 = 4096.0;
@@ -95,9 +95,9 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
     )
 }
 
-/// Origin, direction, and how far.
+/// Origin, direction, and length.
 type Ray = (LuaValue, LuaValue, LuaValue);
-/// What, where, how large (a number for balls, a vector for boxes), of what.
+/// Action, position, size (a number for spheres, a vector for boxes), material.
 type Change = (LuaValue, LuaValue, LuaValue, LuaValue);
 
 fn point(at: [f32; 3]) -> mlua::Vector {

@@ -11,13 +11,13 @@ use crate::convert::{Reader, kind_of, name, number, vector};
 use crate::engine::{EntityId, PlayerId, RaycastRequest, SpawnRequest, SpawnSource};
 use crate::limits::COORDINATE_MAX;
 
-/// Farthest a ray or a search may look, in metres.
+/// Longest ray and largest search radius, in metres.
 const DISTANCE_MAX: f64 = 10_000.0;
-/// What a ray hits where that is the ground: no entity has this id.
+/// The entity id of terrain in ray hits: no entity has this id.
 const TERRAIN: EntityId = 0;
 const IGNORE_MAX: usize = 256;
-/// Entities in one answer: a handle takes a microsecond to make, and nothing
-/// can be interrupted meanwhile.
+/// Entities in one result: a handle takes a microsecond to create, and this
+/// cannot be interrupted.
 const RESULTS_MAX: usize = 10_000;
 
 pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
@@ -70,7 +70,7 @@ fn spawn(
     Ok((spawned.entity, spawned.scripts))
 }
 
-/// Components as `scene.json` has them: vectors are plain lists there.
+/// Components in the form of `scene.json`, where vectors are plain lists.
 fn plain_json(value: &frolic_protocol::Value) -> serde_json::Value {
     use frolic_protocol::Value;
     match value {
@@ -186,7 +186,7 @@ fn add_search(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     )
 }
 
-/// Origin, direction, options, and who saw the world as it is meant.
+/// Origin, direction, options, and the player whose view of the world is used.
 type Ray = (LuaValue, LuaValue, LuaValue, Option<PlayerId>);
 
 pub(super) fn handles(

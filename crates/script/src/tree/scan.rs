@@ -1,17 +1,16 @@
-//! Finds the calls of `require` in a source text: words, texts and signs are told
-//! apart, comments and strings are passed over, and locals that stand for a place
-//! in the tree are followed.
+//! Finds the calls of `require` in a source text: tokenises it, skips comments
+//! and strings, and follows locals that refer to a place in the tree.
 
 use std::collections::BTreeMap;
 
-/// What one call asks for.
+/// The argument of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// `require("Util")`.
     Text(String),
     /// `require(script.Parent.Util)`.
     Chain(Vec<Step>),
-    /// Only running it would tell.
+    /// Known only at run time.
     Unknown,
 }
 
@@ -33,7 +32,7 @@ enum Token<'a> {
     Sign(char),
 }
 
-/// Locals that are followed; a text with more is long enough.
+/// Locals that are followed; more are ignored.
 const LOCALS_MAX: usize = 1024;
 /// Steps of one chain.
 const STEPS_MAX: usize = 32;
@@ -118,7 +117,7 @@ fn chain<'t, 's>(
     None
 }
 
-/// Where the call ends; a timeout may come before.
+/// The end of the call; a timeout may come before it.
 fn closing(tokens: &[Token<'_>]) -> Option<usize> {
     let near = tokens.iter().take(4);
     near.enumerate()
@@ -160,7 +159,7 @@ fn tokens(source: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// The content of `[[…]]` or `[=[…]=]` at the start, and the length of it all.
+/// The content of `[[…]]` or `[=[…]=]` at the start, and its total length.
 fn long_text(text: &str) -> Option<(&str, usize)> {
     let level = text
         .strip_prefix('[')?
@@ -175,8 +174,8 @@ fn long_text(text: &str) -> Option<(&str, usize)> {
     Some((content, level + 2 + content.len() + closed))
 }
 
-/// The length of a quoted text, quotes included. Ends with its line, if nothing
-/// else does.
+/// The length of a quoted text, including quotes. Ends with its line at the
+/// latest.
 fn quoted(text: &str, quote: u8) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -188,6 +187,6 @@ fn quoted(text: &str, quote: u8) -> usize {
             _ => at += 1,
         }
     }
-    // An escape may jump behind the end, or into a character.
+    // An escape may skip past the end, or into a character.
     text.len()
 }
