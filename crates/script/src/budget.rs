@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_always_takes_too_much_gets_the_average() {
+    fn a_script_that_always_takes_too_much_gets_the_average() {
         let mut budget = Budget::default();
         let (mut running, mut spent) = (true, Duration::ZERO);
         for _ in 0..1000 {

@@ -213,7 +213,7 @@ impl Vm {
     /// Runs what is due: waiting tasks, then `OnTick(dt)` handlers.
     pub fn tick(&mut self, dt: f64) {
         self.last_tick_us = self.guard.tick_used_us();
-        self.keep_to_budget();
+        self.enforce_budget();
         self.guard.begin_tick();
         self.host.begin_tick();
         self.call(&self.entry.tick.clone(), dt);
@@ -221,7 +221,7 @@ impl Vm {
 
     /// Charges the previous tick to the budget, and pauses the heaviest script
     /// when the world has used up its savings.
-    fn keep_to_budget(&mut self) {
+    fn enforce_budget(&mut self) {
         let limits = &self.host.limits;
         let spent = Duration::from_micros(self.last_tick_us);
         match self.budget.charge(spent, limits.average, limits.savings) {

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sensor_that_moves_notices_whoever_stands_still() {
+    fn a_moving_sensor_detects_an_entity_at_rest() {
         let mut sensors = sheet();
         sensors.move_to(7, Pose::translation(0.0, 1.0, -30.0));
         let standing = ball(Vec3::new(0.0, 1.0, -10.0), Vec3::new(0.0, 1.0, -10.0));

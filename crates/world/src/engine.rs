@@ -589,7 +589,7 @@ impl Engine for WorldState {
     }
 
     fn cast_done(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
-        self.tell_of_cast(cast, draws, answers);
+        self.announce_cast(cast, draws, answers);
     }
 
     fn define_weapon(&mut self, name: &str, weapon: &WeaponSpec) -> Result<(), EngineError> {

@@ -115,7 +115,7 @@ impl WorldState {
     }
 
     /// Sends each player the vitals of their own character when they changed.
-    pub fn tell_vitals(&mut self) {
+    pub fn send_vitals(&mut self) {
         for player in self.players.values_mut().filter(|player| player.online) {
             let vitals = player.vitals();
             if player.vitals_told != vitals {

@@ -342,7 +342,7 @@ impl WorldState {
             self.carry_children(id, before);
         }
         for (id, before) in changed {
-            self.tell_state(id, before);
+            self.report_state(id, before);
         }
         for (id, home, yaw) in fallen {
             let turn = Rotation::from_xyzw(0.0, libm::sinf(yaw * 0.5), 0.0, libm::cosf(yaw * 0.5));
@@ -364,7 +364,7 @@ impl WorldState {
     }
 
     /// Sends NPC_EVENT to scripts, and to clients that are near enough.
-    fn tell_state(&mut self, id: u32, before: NpcState) {
+    fn report_state(&mut self, id: u32, before: NpcState) {
         let Some(npc) = self.npcs.all.get(&id) else {
             return;
         };

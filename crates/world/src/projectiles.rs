@@ -76,7 +76,7 @@ impl Projectiles {
     }
 
     /// Resets what was sent to a player who reconnected.
-    pub fn forget_told(&mut self, player: PlayerNumber) {
+    pub fn forget_sent(&mut self, player: PlayerNumber) {
         for shot in &mut self.flying {
             if let Ok(at) = shot.told.binary_search(&player) {
                 shot.told.remove(at);
@@ -91,7 +91,7 @@ impl WorldState {
     pub fn step_projectiles(&mut self) {
         self.fly();
         self.fire_of_players();
-        self.tell_projectiles();
+        self.send_projectiles();
     }
 
     fn fly(&mut self) {

@@ -364,11 +364,11 @@ impl WorldState {
     }
 
     /// Notifies clients that a spell has run, with its results.
-    pub fn tell_of_cast(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
+    pub fn announce_cast(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
         let Some(open) = self.spells.open.remove(&cast) else {
             return;
         };
-        let told = self.who_hears_of(&open);
+        let told = self.recipients_of(&open);
         let mut event = open.event;
         event.draws = draws;
         event.answers = Args(answers);
@@ -385,7 +385,7 @@ impl WorldState {
 
     /// All players; with a radius the caster, and players within it of the
     /// caster's place or of the target.
-    fn who_hears_of(&self, cast: &Open) -> Vec<Option<PlayerNumber>> {
+    fn recipients_of(&self, cast: &Open) -> Vec<Option<PlayerNumber>> {
         let policy = self.updates.policy;
         if policy.radius.is_none() {
             return vec![None];

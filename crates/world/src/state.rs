@@ -460,7 +460,7 @@ impl WorldState {
 
     /// Replicates changed teams and leaderstats to all clients, at most five
     /// times a second, because scripts may change them in every tick.
-    pub fn tell_restyled(&mut self) {
+    pub fn replicate_restyled(&mut self) {
         if self.restyled.is_empty() || !self.tick.is_multiple_of((self.tick_hz / 5).max(1)) {
             return;
         }
@@ -483,11 +483,11 @@ impl WorldState {
             message: ServerMessage::Presence(changed.clone()),
             reliable: true,
         });
-        self.keep_presences(changed);
+        self.store_presences(changed);
     }
 
     /// Stores presence changes for the next snapshots of JSON clients.
-    pub fn keep_presences(&mut self, changed: Vec<PlayerInfo>) {
+    pub fn store_presences(&mut self, changed: Vec<PlayerInfo>) {
         self.presence_changes
             .retain(|(_, known)| changed.iter().all(|info| info.number != known.number));
         // Between two steps the snapshot of this tick may have been sent
@@ -518,7 +518,7 @@ mod tests {
     use frolic_package::Limits;
 
     #[test]
-    fn ids_start_anew_and_nobody_loses_theirs() {
+    fn ids_wrap_around_without_reusing_live_ones() {
         let files = BTreeMap::from([
             (
                 "game.toml".to_owned(),

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_vanishes_has_left() {
+    fn a_removed_entity_has_left() {
         let mut triggers = slab();
         walk(&mut triggers, 1.0, 0.0);
         assert_eq!(triggers.forget(1).len(), 1);

@@ -342,7 +342,7 @@ impl World {
             player.shown = Default::default();
             player.vitals_told = UNHURT;
         }
-        state.projectiles.forget_told(player);
+        state.projectiles.forget_sent(player);
         let event = ScriptEvent::PlayerResumed { player };
         // However often they reconnect within a tick, scripts are notified
         // once.
@@ -428,10 +428,10 @@ impl World {
             state.respawn_fallen();
             state.respawn_dead();
             laps.end(Stage::Triggers);
-            state.tell_restyled();
+            state.replicate_restyled();
         }
         self.dispatch_events();
-        self.state.borrow_mut().tell_vitals();
+        self.state.borrow_mut().send_vitals();
         self.state.borrow_mut().remember();
         self.note_cuts();
         let tick = self.tick();

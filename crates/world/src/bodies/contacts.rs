@@ -75,7 +75,7 @@ impl WorldState {
 
     /// Reports contacts between bodies. Contacts of characters are reported
     /// separately.
-    pub(super) fn tell_body_touches(&mut self) {
+    pub(super) fn report_body_touches(&mut self) {
         let mut touched = std::mem::take(&mut self.body_touches);
         self.bodies.contacts.take(&mut touched);
         // Makes the order independent of the order in which rapier found them.
@@ -83,7 +83,7 @@ impl WorldState {
         for &(a, b) in &touched {
             let is_character = |id| self.entities.get(&id).is_some_and(|e| e.player.is_some());
             if !is_character(a) && !is_character(b) {
-                self.tell_touch(a, b);
+                self.report_touch(a, b);
             }
         }
         touched.clear();
@@ -91,7 +91,7 @@ impl WorldState {
     }
 
     /// Reports what characters began to touch in this tick.
-    pub fn tell_character_touches(&mut self) {
+    pub fn report_character_touches(&mut self) {
         let mut news: Vec<(u32, u32)> = Vec::new();
         for player in self.players.values_mut().filter(|player| player.online) {
             let touches = player.step_cache.touches();
@@ -112,11 +112,11 @@ impl WorldState {
                 .extend(touches.iter().map(|touch| touch.entity));
         }
         for (character, solid) in news {
-            self.tell_touch(character, solid);
+            self.report_touch(character, solid);
         }
     }
 
-    fn tell_touch(&mut self, a: u32, b: u32) {
+    fn report_touch(&mut self, a: u32, b: u32) {
         for (entity, other) in [(a, b), (b, a)] {
             if self.watched.contains(&entity) && self.alive(other).is_some() {
                 self.events.push(ScriptEvent::Touched { entity, other });

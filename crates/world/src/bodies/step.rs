@@ -24,12 +24,12 @@ impl WorldState {
                 self.take_poses();
                 self.move_families();
                 self.return_fallen();
-                self.tell_body_touches();
+                self.report_body_touches();
             }
         }
         self.bodies.fresh.clear();
         // Pushes use the contacts of the tick before, so this comes last.
-        self.tell_character_touches();
+        self.report_character_touches();
     }
 
     /// Copies the poses of awake bodies from rapier.

@@ -54,12 +54,12 @@ impl Acquainted {
             return;
         }
         if self.looks_told < made_up {
-            self.tell_looks(definitions, world.cells(), watch, tell);
+            self.send_looks(definitions, world.cells(), watch, tell);
         }
-        self.tell_arms(world, (player, watch), tell);
+        self.send_arms(world, (player, watch), tell);
     }
 
-    fn tell_looks(
+    fn send_looks(
         &mut self,
         definitions: &Definitions,
         cells: &Cells,
@@ -78,18 +78,18 @@ impl Acquainted {
         match arrived {
             Some(slots) => {
                 for slot in slots.filter(|slot| watch.sees(*slot)) {
-                    self.tell_looks_in(definitions, cells, slot, tell);
+                    self.send_looks_in(definitions, cells, slot, tell);
                 }
             }
             None => {
                 for watched in in_view(watch) {
-                    self.tell_looks_in(definitions, cells, watched.slot, tell);
+                    self.send_looks_in(definitions, cells, watched.slot, tell);
                 }
             }
         }
     }
 
-    fn tell_looks_in(
+    fn send_looks_in(
         &mut self,
         definitions: &Definitions,
         cells: &Cells,
@@ -112,7 +112,7 @@ impl Acquainted {
 
     /// Checks weapons once a second: nothing but a player's appearance depends
     /// on it.
-    fn tell_arms(
+    fn send_arms(
         &mut self,
         world: &World,
         (player, watch): (PlayerNumber, &Watch),

@@ -139,7 +139,7 @@ impl JsonView {
     }
 
     /// An entity as of the last snapshot.
-    fn told_last(&self, id: u32) -> Option<EntityState> {
+    fn last_sent(&self, id: u32) -> Option<EntityState> {
         let last = self
             .sent
             .back()
@@ -329,7 +329,7 @@ impl JsonView {
             // before. With a new state each time they would never be
             // acknowledged, and would block all others.
             for index in again {
-                repeated[index] = self.told_last(in_view[index].state.id);
+                repeated[index] = self.last_sent(in_view[index].state.id);
             }
             due.sort_unstable_by(|a, b| {
                 let order = b.urgency.total_cmp(&a.urgency);

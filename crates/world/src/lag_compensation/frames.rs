@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_that_start_anew_tell_who_came_since() {
+    fn wrapped_ids_distinguish_newer_entities() {
         let first = SceneEntity::ID_MAX + 1;
         assert!(came_since(first + 5, first + 5, first + 6));
         assert!(!came_since(first + 4, first + 5, first + 6));

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn left_alone_everybody_calms_down() {
+    fn an_undisturbed_npc_calms_down() {
         for mut state in NpcState::ALL {
             let mut in_state_s = 0.0;
             let mut total_s = 0.0;

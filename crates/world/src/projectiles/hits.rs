@@ -200,7 +200,7 @@ impl WorldState {
             normal: met.map_or(Vec3::Y, |met| met.normal).to_array(),
             tick: self.tick,
         };
-        self.tell_hit(shot, told, victim);
+        self.queue_hit(shot, told, victim);
         let Some(met) = met else {
             return;
         };

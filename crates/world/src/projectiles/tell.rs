@@ -104,7 +104,7 @@ impl WorldState {
     /// Queues a hit for its shooter, for the player who was hit, and for
     /// players who see the place. Without a radius, for all who received the
     /// shot.
-    pub(super) fn tell_hit(
+    pub(super) fn queue_hit(
         &mut self,
         shot: &Shot,
         hit: ProjectileHit,
@@ -128,7 +128,7 @@ impl WorldState {
     }
 
     /// Sends what happened to shots in this tick.
-    pub(super) fn tell_projectiles(&mut self) {
+    pub(super) fn send_projectiles(&mut self) {
         if self.projectiles.flying.is_empty() && self.projectiles.news.is_empty() {
             return;
         }

@@ -38,7 +38,7 @@ impl World {
             changed.extend(state.players.get(&number).map(Player::info));
         }
         if !changed.is_empty() {
-            state.keep_presences(changed.clone());
+            state.store_presences(changed.clone());
         }
         changed
     }

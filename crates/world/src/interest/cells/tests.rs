@@ -76,7 +76,7 @@ const TRAIN: u32 = 3;
 
 /// The flags of the train as replicated in the origin's cell, and in those one
 /// and two to the east of it.
-fn told_of_train(cells: &Cells) -> [Option<u8>; 3] {
+fn train_flags(cells: &Cells) -> [Option<u8>; 3] {
     [0, 1, 2].map(|x| {
         let slot = cells.slot_of(CellKey::Square { x, z: 0 })?;
         let members = cells.members(slot).iter();
@@ -99,7 +99,7 @@ fn a_part_of_the_scene_is_missed_where_the_file_has_it_and_nowhere_else() {
         let home = cells
             .slot_of(CellKey::Square { x: 0, z: 0 })
             .map(|slot| cells.newest(slot));
-        (told_of_train(&cells), home.and_then(Version::tick))
+        (train_flags(&cells), home.and_then(Version::tick))
     };
     let part = Relevance::Part(file_place);
     assert_eq!(drive(&state, 20.0, part).0, [Some(0), None, None]);

@@ -36,7 +36,7 @@ fn a_cell_has_its_turn_for_all_clients_at_once() {
 }
 
 #[test]
-fn whoever_misses_a_turn_is_told_in_the_next_and_back_in_step_after_it() {
+fn a_late_client_is_updated_in_the_next_turn_and_back_in_step_after_it() {
     let in_step = turns_of(0, 0, 8, &[]);
     assert_eq!(in_step, [8, 16, 24, 32, 40, 48, 56, 64]);
     let late = turns_of(0, 0, 8, &[16, 17]);
@@ -44,7 +44,7 @@ fn whoever_misses_a_turn_is_told_in_the_next_and_back_in_step_after_it() {
 }
 
 #[test]
-fn what_is_near_is_told_of_in_every_update_even_in_two_of_one_turn() {
+fn a_near_cell_is_sent_in_every_update_even_in_two_of_one_turn() {
     let watched = Watched::new(3, 7);
     assert!(is_its_turn(&watched, 7, 1));
     assert!(!is_its_turn(&watched, 7, 2));

@@ -213,7 +213,7 @@ fn watched_keys(watch: &Watch) -> Vec<(CellKey, bool)> {
 /// The notification that a cell left is lost; the cell comes back, and leaves
 /// again before there was budget to send it.
 #[test]
-fn a_client_that_may_still_have_a_square_hears_that_it_left() {
+fn a_client_that_may_still_have_a_cell_is_notified_that_it_left() {
     let policy = InterestPolicy::within(30.0);
     let mut cells = Cells::new(policy.cell_size(), TICK_HZ, u16::MAX);
     let (mut eye, mut tick) = (Vec3::ZERO, 0);
