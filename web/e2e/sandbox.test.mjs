@@ -33,8 +33,8 @@ async function toTheMeadow(player, x = 0.5) {
   await player.until(() => Math.hypot(...window.__frolic.entities().find((entity) => entity.own).velocity) < 0.1);
 }
 
-/** Straight down and a little ahead: the block before the feet. */
-const lookDown = (player) => player.page.evaluate(() => window.__frolic.look(Math.PI, -1.0));
+/** Down and ahead: a block near the feet, and not so near that the player is in its way. */
+const lookDown = (player) => player.page.evaluate(() => window.__frolic.look(Math.PI, -0.8));
 
 test('what one digs and builds, the other sees', async () => {
   const ada = await Player.enter(browser, server, { game: GAME });
@@ -66,7 +66,7 @@ test('what one digs and builds, the other sees', async () => {
 function watch(player, [x, z]) {
   return player.page.evaluate(([x, z]) => {
     const places = [];
-    for (let dx = -2; dx <= 2; dx++) for (let dy = -3; dy <= 2; dy++) for (let dz = 0; dz <= 4; dz++) places.push([x + dx, 9.5 + dy, z + dz]);
+    for (let dx = -2; dx <= 2; dx++) for (let dy = -3; dy <= 2; dy++) for (let dz = 0; dz <= 7; dz++) places.push([x + dx, 9.5 + dy, z + dz]);
     window.__look = () => places.map((place) => window.__frolic.ground.block(...place)).join();
     return window.__look();
   }, [x, z]);

@@ -9,7 +9,6 @@ use wtransport::ClientConfig;
 use wtransport::quinn::{Connection, ConnectionError, Endpoint, SendStream};
 use wtransport::tls::Sha256Digest;
 
-use crate::line::Transport;
 use crate::player::Player;
 use crate::server::TestServer;
 
@@ -95,10 +94,9 @@ async fn where_there_is_no_place_quic_is_refused_before_its_handshake() {
     }
     // They have had their time, and others come in.
     until_gone(&server).await;
-    until_admitted(&lurker).await;
-    until_gone(&server).await;
     let mut ada = Player::new("Ada");
-    ada.connect(&server, Transport::WebTransport).await;
+    let admitted = tokio::time::timeout(PATIENCE, ada.connect_when_admitted(&server)).await;
+    admitted.expect("the address is shut out for good");
     while ada.welcomes.is_empty() {
         ada.play(Duration::from_millis(20)).await;
     }

@@ -58,6 +58,15 @@ impl Line {
     /// As a browser does it: by the hash of the server's certificate. The port
     /// may be that of a line to it.
     pub async fn open_webtransport(server: &TestServer, port: u16) -> Self {
+        let opened = Self::try_open_webtransport(server, port).await;
+        opened.expect("connects")
+    }
+
+    /// The same, where the server may refuse the connection.
+    ///
+    /// # Errors
+    /// Why it was refused.
+    pub async fn try_open_webtransport(server: &TestServer, port: u16) -> Result<Self, String> {
         let mut hash = [0; 32];
         let found = &server.webtransport;
         hex::decode_to_slice(&found.cert_sha256, &mut hash).expect("a hash");
@@ -67,15 +76,16 @@ impl Line {
             .build();
         let endpoint = Endpoint::client(config).expect("a UDP port");
         let url = format!("https://127.0.0.1:{port}/game");
-        let connection = endpoint.connect(url).await.expect("connects");
-        let opening = connection.open_bi().await.expect("the line holds");
+        let connection = endpoint.connect(url).await;
+        let connection = connection.map_err(|refusal| refusal.to_string())?;
+        let opening = connection.open_bi().await.expect("the connection holds");
         let (send, receive) = opening.await.expect("a stream");
-        Line::WebTransport(Box::new(WebTransportLine {
+        Ok(Line::WebTransport(Box::new(WebTransportLine {
             connection,
             send,
             receive,
             _endpoint: endpoint,
-        }))
+        })))
     }
 
     /// Sends what a client has to say.

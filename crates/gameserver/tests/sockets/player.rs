@@ -48,6 +48,18 @@ impl Player {
         self.introduce(server, line).await;
     }
 
+    /// Connects by WebTransport as soon as the server has room for it.
+    pub async fn connect_when_admitted(&mut self, server: &TestServer) {
+        let port = server.webtransport.port;
+        let line = loop {
+            if let Ok(line) = Line::try_open_webtransport(server, port).await {
+                break line;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        self.introduce(server, line).await;
+    }
+
     /// Connects by WebTransport through a line that listens at a port.
     pub async fn connect_at(&mut self, server: &TestServer, port: u16) {
         let line = Line::open_webtransport(server, port).await;
