@@ -135,3 +135,16 @@ test('a gamepad reaches the menu, and what it presses there is not done in the g
   open = false;
   expect(input.takeButtons(0)).toBe(0);
 });
+
+test('a gamepad button that is held while everything is let go is not pressed again', () => {
+  const input = new PlayerInput();
+  const pressed: string[] = [];
+  input.padPressed = (name) => pressed.push(name);
+  input.button('ButtonStart', true);
+  input.release();
+  input.button('ButtonStart', true);
+  expect(pressed).toEqual(['ButtonStart']);
+  input.button('ButtonStart', false);
+  input.button('ButtonStart', true);
+  expect(pressed).toEqual(['ButtonStart', 'ButtonStart']);
+});

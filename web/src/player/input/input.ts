@@ -44,6 +44,8 @@ export class PlayerInput {
   #codes = new Set<string>();
   /** Buttons of mouse and gamepad, by their names. */
   #buttons = new Map<string, 'Mouse' | 'Gamepad'>();
+  /** Gamepad buttons that are down. Survives `release`: a held button is no new press, which would close the menu it opened. */
+  readonly #padHeld = new Set<string>();
   #actions = new Map<Action, number>();
   #held = { fire: false, touchJump: false, touchInteract: false };
   /** Taps shorter than a simulation step still count: button → when it was first handed out. */
@@ -79,11 +81,15 @@ export class PlayerInput {
   button(which: number | string, down: boolean): void {
     const kind = typeof which === 'number' ? 'Mouse' : 'Gamepad';
     const name = typeof which === 'number' ? MOUSE_BUTTONS[which] : which;
-    if (!name || down === this.#buttons.has(name)) return;
+    const held = kind === 'Gamepad' ? this.#padHeld : this.#buttons;
+    if (!name || down === held.has(name)) return;
+    if (kind === 'Gamepad' && down) this.#padHeld.add(name);
+    if (kind === 'Gamepad' && !down) this.#padHeld.delete(name);
+    this.device = kind === 'Mouse' ? 'Keyboard' : 'Gamepad';
+    // A button that `release` let go is not released again when the finger leaves it.
+    if (down || this.#buttons.has(name)) this.#tell(down, name, kind);
     if (down) this.#buttons.set(name, kind);
     else this.#buttons.delete(name);
-    this.device = kind === 'Mouse' ? 'Keyboard' : 'Gamepad';
-    this.#tell(down, name, kind);
     if (down && kind === 'Gamepad') this.padPressed?.(name);
     if (name === 'ButtonA') this.touchButton('jump', down);
     if (name === 'ButtonX') this.touchButton('interact', down);
