@@ -158,7 +158,7 @@ impl Client {
     /// be closed, unless it was a datagram.
     pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), ClientError> {
         self.check_room()?;
-        self.silence.heard();
+        self.silence.received();
         self.received.add(packet.len());
         for message in packet::read(packet, SERVER_MESSAGE_BYTES_MAX)? {
             self.handle(message, now_ms);
@@ -173,7 +173,7 @@ impl Client {
     /// should be closed.
     pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<(), ClientError> {
         self.check_room()?;
-        self.silence.heard();
+        self.silence.received();
         self.received.add(bytes.len());
         for message in self.stream.push(bytes, SERVER_MESSAGE_BYTES_MAX)? {
             self.handle(message, now_ms);

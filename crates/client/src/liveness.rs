@@ -50,12 +50,12 @@ impl Silence {
     }
 
     /// Data arrived.
-    pub fn heard(&mut self) {
+    pub fn received(&mut self) {
         self.any_ms = 0.0;
     }
 
     /// A snapshot arrived; true when that ends a stall.
-    pub fn heard_snapshot(&mut self) -> bool {
+    pub fn received_snapshot(&mut self) -> bool {
         self.snapshot_ms = Some(0.0);
         self.stalled_at_ms.take().is_some()
     }
@@ -92,17 +92,17 @@ mod tests {
     #[test]
     fn silence_stalls_after_two_seconds_and_is_a_loss_after_twelve() {
         let mut silence = Silence::default();
-        silence.heard_snapshot();
+        silence.received_snapshot();
         let now = silent(&mut silence, 0.0, 1984.0, 16.0);
         assert_eq!(silence.liveness(), Liveness::Alive);
         let now = silent(&mut silence, now, 48.0, 16.0);
         assert_eq!(silence.liveness(), Liveness::Stalled);
-        silence.heard();
+        silence.received();
         assert_eq!(silence.liveness(), Liveness::Stalled, "only a pong");
-        assert!(silence.heard_snapshot());
+        assert!(silence.received_snapshot());
         assert_eq!(silence.liveness(), Liveness::Alive);
-        assert!(!silence.heard_snapshot());
-        silence.heard();
+        assert!(!silence.received_snapshot());
+        silence.received();
         silent(&mut silence, now, 12_100.0, 16.0);
         assert_eq!(silence.liveness(), Liveness::Lost);
     }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_page_that_did_not_run_has_not_listened() {
         let mut silence = Silence::default();
-        silence.heard_snapshot();
+        silence.received_snapshot();
         silence.advance(0.0);
         silence.advance(60_000.0);
         assert_eq!(silence.liveness(), Liveness::Alive);

@@ -75,7 +75,7 @@ pub fn list(folder: &Path, limits: &Limits) -> anyhow::Result<Vec<(String, PathB
     Ok(sorted_out(folder, limits)?.0)
 }
 
-/// Files beside those of the game that whoever put them there may take for a part of it.
+/// Files in the folder that look like a part of the game and are not packed.
 ///
 /// # Errors
 /// As [`read`].

@@ -1,6 +1,6 @@
 //! A game server is killed under its players: the platform starts it again,
 //! everybody comes back as who and where they were, and what they said
-//! meanwhile is heard once.
+//! meanwhile is received once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

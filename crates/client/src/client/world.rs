@@ -88,7 +88,7 @@ impl Client {
         self.scene.apply(header.tick, &applied);
         if let Some(own) = header.own.filter(|_| newest_own < Some(header.tick)) {
             self.last_snapshot_ms = Some(now_ms);
-            if self.silence.heard_snapshot() {
+            if self.silence.received_snapshot() {
                 joined.prediction.forgive();
             }
             joined.playback.arrived(header.tick, now_ms);
