@@ -32,7 +32,11 @@ export function forTheServer(): Plugin {
 function compress(file: string): void {
   const plain = readFileSync(file);
   if (plain.length < BYTES_MIN) return;
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: plain.length, [constants.BROTLI_PARAM_LGWIN]: 22 };
+  const params = {
+    [constants.BROTLI_PARAM_QUALITY]: 11,
+    [constants.BROTLI_PARAM_SIZE_HINT]: plain.length,
+    [constants.BROTLI_PARAM_LGWIN]: 22,
+  };
   const small = brotliCompressSync(plain, { params });
   if (small.length < plain.length) writeFileSync(`${file}.br`, small);
 }

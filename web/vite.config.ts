@@ -19,7 +19,10 @@ export default defineConfig({
   worker: { format: 'es' },
   server: {
     proxy: Object.fromEntries(
-      ['/api', '/login', '/join', '/cdn', '/health'].map((path) => [path, { target: controlPlane, ws: true, changeOrigin: true }]),
+      ['/api', '/login', '/join', '/cdn', '/health'].map((path) => [
+        path,
+        { target: controlPlane, ws: true, changeOrigin: true },
+      ]),
     ),
   },
   test: {

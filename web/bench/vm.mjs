@@ -8,7 +8,8 @@ import { launchBrowser } from '../e2e/browser.mjs';
 const ROUNDS = 8;
 const [frolic] = process.argv.slice(2);
 
-const native = () => JSON.parse(execFileSync(frolic, ['bench', 'compute', '--json'], { maxBuffer: 1 << 26 }).toString());
+const native = () =>
+  JSON.parse(execFileSync(frolic, ['bench', 'compute', '--json'], { maxBuffer: 1 << 26 }).toString());
 
 /** The VM's own TypeScript, for a page without a build. */
 const source = readFileSync(new URL('../src/player/luau/vm.ts', import.meta.url), 'utf8');

@@ -36,7 +36,10 @@ async function look(page, name) {
     await mkdir(process.env.SCREENSHOTS, { recursive: true });
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme });
-      await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}-${size}-${colorScheme}.png`), fullPage: true });
+      await page.screenshot({
+        path: path.join(process.env.SCREENSHOTS, `${name}-${size}-${colorScheme}.png`),
+        fullPage: true,
+      });
     }
     await page.emulateMedia({ colorScheme: 'light' });
   }
@@ -51,13 +54,20 @@ async function register(name) {
 
 /** A page of somebody who is signed in already. */
 async function pageOf(login, viewport = WIDE) {
-  const kept = { token: login.session_token, clientId: login.client_id, username: login.username, kind: login.kind, role: login.role };
+  const kept = {
+    token: login.session_token,
+    clientId: login.client_id,
+    username: login.username,
+    kind: login.kind,
+    role: login.role,
+  };
   return openPage(browser, {
     viewport,
-    prepare: (context) => context.addInitScript((session) => {
-      if (!sessionStorage.getItem('prepared')) localStorage.setItem('frolic.session', session);
-      sessionStorage.setItem('prepared', 'yes');
-    }, JSON.stringify(kept)),
+    prepare: (context) =>
+      context.addInitScript((session) => {
+        if (!sessionStorage.getItem('prepared')) localStorage.setItem('frolic.session', session);
+        sessionStorage.setItem('prepared', 'yes');
+      }, JSON.stringify(kept)),
   });
 }
 
@@ -124,7 +134,10 @@ test('a key made on the page publishes a game from the command line', async () =
   const env = { ...process.env, XDG_CONFIG_HOME: config, FROLIC_API_KEY: '', FROLIC_SERVER: '' };
   const run = (args, more = {}) => promisify(execFile)(binary(), args, { env: { ...env, ...more } });
   await assert.rejects(run(['publish', 'games/none', '--server', server.url]), /frolic login/);
-  await assert.rejects(run(['login', '--server', server.url], { FROLIC_API_KEY: 'frolic_key_0' }), /does not know this API key/);
+  await assert.rejects(
+    run(['login', '--server', server.url], { FROLIC_API_KEY: 'frolic_key_0' }),
+    /does not know this API key/,
+  );
   const login = await run(['login', '--server', server.url], { FROLIC_API_KEY: key });
   assert.match(login.stdout, /Logged in to .* as Keymaker/);
   const game = path.join(server.dataDir, 'mine');
@@ -212,7 +225,10 @@ test('the operator makes the first admin, who then runs the platform without the
   await page.getByText(/Removed \d+ session/).waitFor();
   await look(page, 'admin-cleanup');
   await page.getByRole('tab', { name: 'Servers' }).click();
-  await page.getByRole('button', { name: /What to do with/ }).first().click();
+  await page
+    .getByRole('button', { name: /What to do with/ })
+    .first()
+    .click();
   await page.getByRole('menuitem', { name: 'Stop it now' }).click();
   await page.locator('[data-confirm]:visible').click();
   await page.getByText('No game server runs').waitFor();
@@ -224,7 +240,10 @@ test('the operator makes the first admin, who then runs the platform without the
 async function writeGame(folder, id) {
   const { writeFile } = await import('node:fs/promises');
   await mkdir(folder, { recursive: true });
-  await writeFile(path.join(folder, 'game.toml'), `[game]\nid = "${id}"\nname = "Made with a key"\nversion = "1.0.0"\n`);
+  await writeFile(
+    path.join(folder, 'game.toml'),
+    `[game]\nid = "${id}"\nname = "Made with a key"\nversion = "1.0.0"\n`,
+  );
   const entities = [{ id: 1, name: 'Spawn', components: { Transform: { position: [0, 1, 0] }, SpawnPoint: {} } }];
   await writeFile(path.join(folder, 'scene.json'), JSON.stringify({ format: 1, prefabs: {}, entities }));
 }

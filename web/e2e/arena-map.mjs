@@ -11,13 +11,16 @@ const HEAD_M = 2;
 export async function readMap() {
   const scene = JSON.parse(await readFile(new URL('../../games/arena/scene.json', import.meta.url), 'utf8'));
   const boxes = scene.entities.flatMap((entity) => boxOf(scene, entity));
-  const meets = ([x, z], width) => boxes.some((box) => x > box.x[0] - width && x < box.x[1] + width && z > box.z[0] - width && z < box.z[1] + width);
+  const meets = ([x, z], width) =>
+    boxes.some((box) => x > box.x[0] - width && x < box.x[1] + width && z > box.z[0] - width && z < box.z[1] + width);
   const key = ([x, z]) => `${x},${z}`;
 
   /** Whether a straight line between two points meets nothing. */
   const clear = (from, to, width) => {
     const steps = Math.ceil(Math.hypot(to[0] - from[0], to[1] - from[1]) * 4);
-    return Array.from({ length: steps + 1 }, (_, i) => i / steps).every((share) => !meets([from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share], width));
+    return Array.from({ length: steps + 1 }, (_, i) => i / steps).every(
+      (share) => !meets([from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share], width),
+    );
   };
 
   /** Points from one place towards another, up to where the other is in sight and at most so far away. */
@@ -27,7 +30,12 @@ export async function readMap() {
     const open = [start];
     for (let at = open.shift(); at; at = open.shift()) {
       if (Math.hypot(at[0] - to[0], at[1] - to[1]) <= near && clear(at, to, 0.1)) return shortened(trace(before, at));
-      for (const [dx, dz] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
+      for (const [dx, dz] of [
+        [1, 0],
+        [-1, 0],
+        [0, 1],
+        [0, -1],
+      ]) {
         const next = [at[0] + dx, at[1] + dz];
         if (before.has(key(next)) || Math.max(...next.map(Math.abs)) > HALF || meets(next, WIDTH_M)) continue;
         before.set(key(next), at);
@@ -46,7 +54,7 @@ export async function readMap() {
   /** Leaves out what lies on a straight line. */
   const shortened = (points) => {
     const kept = [];
-    for (let at = 0; at < points.length - 1; ) {
+    for (let at = 0; at < points.length - 1;) {
       let next = points.length - 1;
       while (next > at + 1 && !clear(points[at], points[next], WIDTH_M)) next -= 1;
       kept.push(points[next]);

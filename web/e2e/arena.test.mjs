@@ -47,7 +47,11 @@ async function approach(player, [x, z]) {
   const [ownX, , ownZ] = await player.position();
   for (const [toX, toZ] of map.way([ownX, ownZ], [x, z], 10)) {
     await player.walkingTowards([toX, toZ], () =>
-      player.until(([wantedX, wantedZ]) => Math.hypot(window.__frolic.position()[0] - wantedX, window.__frolic.position()[2] - wantedZ) < 0.6, [toX, toZ]),
+      player.until(
+        ([wantedX, wantedZ]) =>
+          Math.hypot(window.__frolic.position()[0] - wantedX, window.__frolic.position()[2] - wantedZ) < 0.6,
+        [toX, toZ],
+      ),
     );
   }
 }
@@ -65,10 +69,14 @@ test('whoever is alone has bots to play with, and they shoot', { timeout: 180_00
     const bots = window.__frolic.entities().filter((entity) => entity.kind === 'npc');
     return bots.length === 3 && bots;
   });
-  await player.until((before) => window.__frolic.entities().some((entity) => {
-    const then = before.find((bot) => bot.id === entity.id);
-    return then && Math.hypot(entity.position[0] - then.position[0], entity.position[2] - then.position[2]) > 3;
-  }), start);
+  await player.until(
+    (before) =>
+      window.__frolic.entities().some((entity) => {
+        const then = before.find((bot) => bot.id === entity.id);
+        return then && Math.hypot(entity.position[0] - then.position[0], entity.position[2] - then.position[2]) > 3;
+      }),
+    start,
+  );
   // Somebody gets hit sooner or later: the player, or one bot another.
   await player.until(() => window.__frolic.combat().drawn > 0, undefined, 120_000);
   assert.ok((await player.page.evaluate(bots)).length <= 3);
@@ -102,7 +110,10 @@ test('one shoots the other: health falls, the hit is seen, and a knock-out count
   await ada.page.evaluate(() => window.__frolic.fire(false));
   await stop();
 
-  const scored = (wanted) => window.__frolic.players().some((player) => player.stats.some((stat) => stat.name === 'KOs' && stat.number === wanted));
+  const scored = (wanted) =>
+    window.__frolic
+      .players()
+      .some((player) => player.stats.some((stat) => stat.name === 'KOs' && stat.number === wanted));
   await ben.until(scored, 1);
   await ben.until(() => window.__frolic.combat().alive && window.__frolic.combat().health === 100);
   assert.ok((await combat(ada)).hits >= 5, 'five hits of 20 each');
@@ -129,10 +140,14 @@ test('on a phone a button fires, and everything fits the screen', { timeout: 120
   const boxes = {};
   for (const name of ['fire', 'jump', 'stick', 'health']) {
     const box = await player.page.locator(`[data-${name}]`).boundingBox();
-    assert.ok(box && box.x >= 0 && box.x + box.width <= PHONE.width && box.y >= 0 && box.y + box.height <= PHONE.height, `${name} is on the screen`);
+    assert.ok(
+      box && box.x >= 0 && box.x + box.width <= PHONE.width && box.y >= 0 && box.y + box.height <= PHONE.height,
+      `${name} is on the screen`,
+    );
     boxes[name] = box;
   }
-  const apart = (a, b) => a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
+  const apart = (a, b) =>
+    a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
   assert.ok(apart(boxes.fire, boxes.jump) && apart(boxes.fire, boxes.stick), 'thumbs find one button at a time');
 
   const session = await player.page.context().newCDPSession(player.page);

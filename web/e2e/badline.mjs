@@ -22,10 +22,13 @@ export async function openBadLine(port, { delayMs, jitterMs, loss, seed = 1 }) {
       return;
     }
     counts.passed += 1;
-    const timer = setTimeout(() => {
-      waiting.delete(timer);
-      send();
-    }, delayMs + (random() - 0.5) * jitterMs);
+    const timer = setTimeout(
+      () => {
+        waiting.delete(timer);
+        send();
+      },
+      delayMs + (random() - 0.5) * jitterMs,
+    );
     waiting.add(timer);
   };
   const face = createSocket('udp4').bind(0, '127.0.0.1');

@@ -14,11 +14,30 @@ const FILES = {
   'assets/heart.png': png(16, 16, (x, y) => ((x - 8) ** 2 + (y - 8) ** 2 < 49 ? [255, 93, 93, 255] : [0, 0, 0, 0])),
   'scene.json': JSON.stringify({
     format: 1,
-    prefabs: { Coin: { components: { Shape: { type: 'sphere', radius: 0.4 }, Material: { color: '#ffc53d' }, Tag: ['coin'] } } },
+    prefabs: {
+      Coin: { components: { Shape: { type: 'sphere', radius: 0.4 }, Material: { color: '#ffc53d' }, Tag: ['coin'] } },
+    },
     entities: [
-      { id: 1, name: 'Ground', components: { Transform: { position: [0, -0.5, 0] }, Shape: { type: 'box', size: [40, 1, 40] }, Material: { color: '#7fc97f', pattern: 'grass' } } },
+      {
+        id: 1,
+        name: 'Ground',
+        components: {
+          Transform: { position: [0, -0.5, 0] },
+          Shape: { type: 'box', size: [40, 1, 40] },
+          Material: { color: '#7fc97f', pattern: 'grass' },
+        },
+      },
       { id: 2, name: 'Spawn', components: { Transform: { position: [0, 0.5, 0] }, SpawnPoint: {} } },
-      { id: 3, name: 'Wall', components: { Transform: { position: [0, 1.5, -8] }, Shape: { type: 'box', size: [12, 3, 1] }, Material: { color: '#3aa6ff' }, Tag: ['wall'] } },
+      {
+        id: 3,
+        name: 'Wall',
+        components: {
+          Transform: { position: [0, 1.5, -8] },
+          Shape: { type: 'box', size: [12, 3, 1] },
+          Material: { color: '#3aa6ff' },
+          Tag: ['wall'],
+        },
+      },
     ],
   }),
   'scripts/ServerScriptService/Main.luau': `
@@ -85,7 +104,10 @@ after(async () => {
 async function shows(player, pattern) {
   const shown = (source) => window.__frolic.hudTexts().some((text) => new RegExp(source).test(text));
   await player.until(shown, pattern.source).catch(async (error) => {
-    throw new Error(`no ${pattern} in ${JSON.stringify(await player.hudTexts())}; ${player.page.complaints.join('; ')}`, { cause: error });
+    throw new Error(
+      `no ${pattern} in ${JSON.stringify(await player.hudTexts())}; ${player.page.complaints.join('; ')}`,
+      { cause: error },
+    );
   });
 }
 
@@ -116,7 +138,9 @@ test('a desktop: widgets, keys, camera, effects, and what a client knows', async
   // The pause menu names the game's own action with its key, and shows the same figures.
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Controls' }).click();
-  const controls = await page.locator('[role=dialog] dl > div').evaluateAll((rows) => rows.map((row) => row.innerText.replace(/\s+/g, ' ').trim()));
+  const controls = await page
+    .locator('[role=dialog] dl > div')
+    .evaluateAll((rows) => rows.map((row) => row.innerText.replace(/\s+/g, ' ').trim()));
   assert.ok(controls.includes('Q Dash'), controls.join(' | '));
   assert.ok(controls.includes('Enter Chat') && controls.includes('Esc Menu'), controls.join(' | '));
   await picture(page, 'controls');
@@ -124,13 +148,20 @@ test('a desktop: widgets, keys, camera, effects, and what a client knows', async
   await page.locator('[data-player]', { hasText: 'Coins 1' }).waitFor();
   await page.keyboard.press('Escape');
   const info = await page.evaluate(() => window.__frolic.players()[0]);
-  assert.ok(info.stats.some((stat) => stat.name === 'Aims' && stat.number > 0), 'unreliable events came');
+  assert.ok(
+    info.stats.some((stat) => stat.name === 'Aims' && stat.number > 0),
+    'unreliable events came',
+  );
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
 
 test('a phone: the same widgets, and a button for the action', async () => {
-  const player = await Player.enter(browser, server, { game: 'widgets', viewport: { width: 390, height: 844 }, touch: true });
+  const player = await Player.enter(browser, server, {
+    game: 'widgets',
+    viewport: { width: 390, height: 844 },
+    touch: true,
+  });
   const { page } = player;
   await shows(player, /coin true/);
   await page.locator('[data-action="Dash"]').tap();
@@ -144,7 +175,10 @@ test('a phone: the same widgets, and a button for the action', async () => {
 });
 
 test('the reference is there, searchable, on a desktop and on a phone', async () => {
-  for (const [name, viewport, touch] of [['desktop', { width: 1280, height: 800 }, false], ['phone', { width: 390, height: 844 }, true]]) {
+  for (const [name, viewport, touch] of [
+    ['desktop', { width: 1280, height: 800 }, false],
+    ['phone', { width: 390, height: 844 }, true],
+  ]) {
     const page = await openPage(browser, { viewport, touch });
     await page.goto(`${server.url}/docs/api`);
     await page.getByRole('heading', { name: 'World', exact: true }).waitFor();
@@ -166,7 +200,10 @@ test('the reference is there, searchable, on a desktop and on a phone', async ()
 
 /** A picture, made here: the repository has no binary files for tests. */
 function png(width, height, pixel) {
-  const rows = Array.from({ length: height }, (_, y) => [0, ...Array.from({ length: width }, (_, x) => pixel(x, y)).flat()]);
+  const rows = Array.from({ length: height }, (_, y) => [
+    0,
+    ...Array.from({ length: width }, (_, x) => pixel(x, y)).flat(),
+  ]);
   const chunk = (type, data) => {
     const body = Buffer.concat([Buffer.from(type), data]);
     const out = Buffer.alloc(body.length + 8);
@@ -180,7 +217,12 @@ function png(width, height, pixel) {
   header.writeUInt32BE(height, 4);
   header.set([8, 6, 0, 0, 0], 8);
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', deflateSync(Buffer.from(rows.flat()))), chunk('IEND', Buffer.alloc(0))]);
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(Buffer.from(rows.flat()))),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
 }
 
 function crc32(bytes) {

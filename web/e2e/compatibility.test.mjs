@@ -43,9 +43,33 @@ function has(what, value, fields) {
   }
 }
 
-const WORLD = { world_id: 'text', name: 'text', description: 'anyText', created_by: 'text', player_count: 'count', created_at: 'time', updated_at: 'time' };
-const SPELL = { spell_id: 'text', display_name: 'text', active_draft_rev: 'maybeText', active_beta_rev: 'maybeText', active_stable_rev: 'maybeText', created_at: 'time', updated_at: 'time' };
-const REVISION = { revision_id: 'text', spell_id: 'text', parent_revision_id: 'maybeText', channel: 'text', version: 'count', manifest: 'object', created_at: 'time' };
+const WORLD = {
+  world_id: 'text',
+  name: 'text',
+  description: 'anyText',
+  created_by: 'text',
+  player_count: 'count',
+  created_at: 'time',
+  updated_at: 'time',
+};
+const SPELL = {
+  spell_id: 'text',
+  display_name: 'text',
+  active_draft_rev: 'maybeText',
+  active_beta_rev: 'maybeText',
+  active_stable_rev: 'maybeText',
+  created_at: 'time',
+  updated_at: 'time',
+};
+const REVISION = {
+  revision_id: 'text',
+  spell_id: 'text',
+  parent_revision_id: 'maybeText',
+  channel: 'text',
+  version: 'count',
+  manifest: 'object',
+  created_at: 'time',
+};
 const OP = { type: 'text', center: 'list', radius: 'count' };
 
 /** A client that keeps every event until it is asked for. */
@@ -63,7 +87,10 @@ async function connect() {
     const at = kept.findIndex((one) => one.event === event && fits(one.data));
     if (at >= 0) return Promise.resolve(kept.splice(at, 1)[0].data);
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error(`no ${event}; got ${JSON.stringify(kept.slice(-5))}`)), PATIENCE_MS);
+      const late = setTimeout(
+        () => reject(new Error(`no ${event}; got ${JSON.stringify(kept.slice(-5))}`)),
+        PATIENCE_MS,
+      );
       waiting.push({ event, fits, resolve: (data) => (clearTimeout(late), resolve(data)) });
     });
   };
@@ -88,7 +115,11 @@ test('Socket.IO: connection, worlds and operations', async () => {
   assert.equal(created.world.description, 'green');
   const updated = await bob.wait('world.list_updated');
   has('world.list_updated', updated, { worlds: 'list' });
-  has('world in world.list_updated', updated.worlds.find((world) => world.world_id === created.world_id), WORLD);
+  has(
+    'world in world.list_updated',
+    updated.worlds.find((world) => world.world_id === created.world_id),
+    WORLD,
+  );
 
   const { world_id } = created.world;
   const joined = await ada.ask('world.join', { world_id }, 'world.joined');
@@ -101,7 +132,10 @@ test('Socket.IO: connection, worlds and operations', async () => {
   has('world.info.world', info.world, WORLD);
 
   // Both forms of an operation, and the object that everybody gets.
-  for (const said of [{ spell: { type: 'subtract', center: [8, 4, 8], radius: 2 } }, { type: 'subtract', center: [14, 4, 8], radius: 2 }]) {
+  for (const said of [
+    { spell: { type: 'subtract', center: [8, 4, 8], radius: 2 } },
+    { type: 'subtract', center: [14, 4, 8], radius: 2 },
+  ]) {
     const applied = await ada.ask('request_spell', said, 'apply_op');
     has('apply_op', applied, { ...OP, op: 'object' });
     has('apply_op.op', applied.op, OP);
@@ -138,7 +172,7 @@ test('Socket.IO: spells, builds, content and casts', async () => {
   const started = await ada.ask('spell.start_build', build, 'spell.build_started');
   has('spell.build_started', started, { job_id: 'text', spell_id: 'text' });
   const stages = [];
-  for (let pct = 0; pct < 100; ) {
+  for (let pct = 0; pct < 100;) {
     const told = await ada.wait('job.progress', (one) => one.job_id === started.job_id);
     has('job.progress', told, { job_id: 'text', stage: 'text', pct: 'count', message: 'text', extras: 'object' });
     assert.ok(told.pct >= pct);
@@ -182,7 +216,14 @@ test('Socket.IO: spells, builds, content and casts', async () => {
   ada.socket.emit('spell.cast_request', { spell_id, revision_id, cast_params });
   for (const client of [ada, bob]) {
     const cast = await client.wait('spell.cast_event');
-    has('spell.cast_event', cast, { spell_id: 'text', revision_id: 'text', caster_id: 'text', cast_params: 'object', seed: 'count', timestamp: 'time' });
+    has('spell.cast_event', cast, {
+      spell_id: 'text',
+      revision_id: 'text',
+      caster_id: 'text',
+      cast_params: 'object',
+      seed: 'count',
+      timestamp: 'time',
+    });
     assert.deepEqual([cast.spell_id, cast.revision_id, cast.caster_id], [spell_id, revision_id, ada.hello.client_id]);
     assert.equal(cast.cast_params.power, 3);
     assert.deepEqual(cast.cast_params.target, [1, 20, 2]);
@@ -202,7 +243,11 @@ test('REST: sessions, worlds, spells, administration and health', async () => {
   };
   const login = await rest('POST', '/login', { body: { username: 'Ada' } });
   has('POST /login', login, { session_token: 'text', client_id: 'text', username: 'text' });
-  has('POST /login without a name', await rest('POST', '/login', { body: {} }), { session_token: 'text', client_id: 'text', username: 'text' });
+  has('POST /login without a name', await rest('POST', '/login', { body: {} }), {
+    session_token: 'text',
+    client_id: 'text',
+    username: 'text',
+  });
   const token = login.session_token;
   const joined = await rest('POST', '/join', { token, body: {} });
   const JOINED = { server_address: 'ws', session_token: 'text', client_id: 'text', world_id: 'text' };
@@ -228,16 +273,30 @@ test('REST: sessions, worlds, spells, administration and health', async () => {
   do {
     // Without a token, as the documents have it.
     job = await rest('GET', `/api/jobs/${started.job_id}`);
-    has('GET /api/jobs', job, { status: 'text', stage: 'text', progress_pct: 'count', result_revision_id: 'maybeText' });
+    has('GET /api/jobs', job, {
+      status: 'text',
+      stage: 'text',
+      progress_pct: 'count',
+      result_revision_id: 'maybeText',
+    });
   } while (job.progress_pct < 100);
   const revision_id = job.result_revision_id;
   const published = await rest('POST', '/api/spells/ice/publish', { token, body: { revision_id, channel: 'beta' } });
-  has('POST /api/spells/…/publish', published, { spell_id: 'text', revision_id: 'text', channel: 'text', manifest: 'object' });
+  has('POST /api/spells/…/publish', published, {
+    spell_id: 'text',
+    revision_id: 'text',
+    channel: 'text',
+    manifest: 'object',
+  });
   assert.deepEqual([published.spell_id, published.revision_id, published.channel], ['ice', revision_id, 'beta']);
   assert.deepEqual(published.manifest.metadata, { author: 'Ada' });
   const spells = await rest('GET', '/api/spells');
   has('GET /api/spells', spells, { spells: 'list' });
-  has('spell in GET /api/spells', spells.spells.find((spell) => spell.spell_id === 'ice'), SPELL);
+  has(
+    'spell in GET /api/spells',
+    spells.spells.find((spell) => spell.spell_id === 'ice'),
+    SPELL,
+  );
   has('revision in GET …/revisions', (await rest('GET', '/api/spells/ice/revisions')).revisions[0], REVISION);
   const manifest = await rest('GET', `/api/spells/ice/revisions/${revision_id}/manifest`);
   has('GET …/manifest', manifest, { spell_id: 'text', revision_id: 'text', version: 'count', files: 'list' });
@@ -263,7 +322,10 @@ test('WebSocket: the envelope, the rooms and resuming', async () => {
     const messages = [];
     let settle = () => undefined;
     socket.addEventListener('message', (event) => (messages.push(JSON.parse(event.data)), settle()));
-    socket.addEventListener('close', (event) => (messages.push({ kind: 'closed', code: event.code, reason: event.reason }), settle()));
+    socket.addEventListener(
+      'close',
+      (event) => (messages.push({ kind: 'closed', code: event.code, reason: event.reason }), settle()),
+    );
     const next = async (fits) => {
       const end = Date.now() + PATIENCE_MS;
       for (;;) {
@@ -288,7 +350,12 @@ test('WebSocket: the envelope, the rooms and resuming', async () => {
   has('welcome', welcome, { v: 'count', resumeToken: 'text', roomCode: 'text', tickHz: 'count', snapshotHz: 'count' });
   assert.equal(welcome.v, 2);
   const full = await first.next((one) => one.kind === 'snapshot' && one.mode === 'full');
-  has('snapshot.features', full.features, { presence: 'object', movement: 'object', build: 'object', projectile: 'object' });
+  has('snapshot.features', full.features, {
+    presence: 'object',
+    movement: 'object',
+    build: 'object',
+    projectile: 'object',
+  });
 
   const inputs = [101, 102, 103].map((seq) => ({ seq, up: true, down: false, left: false, right: true }));
   first.command(42, 'movement', 'input_batch', { inputs });

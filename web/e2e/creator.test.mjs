@@ -30,7 +30,10 @@ after(async () => {
 async function pack(version) {
   const folder = path.join(server.dataDir, `tower-${version}`);
   await mkdir(path.join(folder, 'scripts/ServerScriptService'), { recursive: true });
-  await writeFile(path.join(folder, 'game.toml'), `[game]\nid = "tower"\nname = "Tower"\nversion = "${version}"\ntags = ["obby"]\n`);
+  await writeFile(
+    path.join(folder, 'game.toml'),
+    `[game]\nid = "tower"\nname = "Tower"\nversion = "${version}"\ntags = ["obby"]\n`,
+  );
   await writeFile(path.join(folder, 'scene.json'), JSON.stringify({ format: 1, prefabs: {}, entities: [SPAWN] }));
   await writeFile(path.join(folder, 'scripts/ServerScriptService/Main.luau'), `print("tower ${version}")\n`);
   const file = `${folder}.game`;
@@ -181,7 +184,11 @@ test('the dashboard shows what players did, and is for the creator alone', async
   const plays = page.getByRole('img', { name: /Plays per day/ });
   await plays.focus();
   await page.keyboard.press('End');
-  await page.locator('figcaption').filter({ hasText: 'Plays per day' }).getByText(/: 2 plays/).waitFor();
+  await page
+    .locator('figcaption')
+    .filter({ hasText: 'Plays per day' })
+    .getByText(/: 2 plays/)
+    .waitFor();
   await look(page, 'manage-overview');
   await page.getByRole('tab', { name: 'Errors' }).click();
   await page.waitForURL('**/create/tower/errors');

@@ -118,7 +118,8 @@ async function startDev(of) {
   };
 }
 
-const shows = (player, text) => player.until((wanted) => window.__frolic.hudTexts().some((t) => t.includes(wanted)), text);
+const shows = (player, text) =>
+  player.until((wanted) => window.__frolic.hudTexts().some((t) => t.includes(wanted)), text);
 
 /** Milliseconds from saving a file to the page showing `text`. */
 async function liveAfter(player, name, text, shown) {
@@ -154,7 +155,12 @@ test('what is saved is live in the page, with its state; what is broken changes 
   assert.ok((await player.hudTexts()).includes('fourth 4'), 'the old one goes on');
   await liveAfter(player, HUD, hud('fifth'), 'fifth 5');
 
-  await liveAfter(player, 'scripts/StarterGui/New.luau', 'UI.Label({ Text = "brand new", Anchor = "Left" })', 'brand new');
+  await liveAfter(
+    player,
+    'scripts/StarterGui/New.luau',
+    'UI.Label({ Text = "brand new", Anchor = "Left" })',
+    'brand new',
+  );
   await rm(path.join(folder, 'scripts/StarterGui/New.luau'));
   await player.until(() => !window.__frolic.hudTexts().includes('brand new'));
 
@@ -222,7 +228,10 @@ test('the link in the terminal makes the creator, once; everybody else is a play
 
   const late = await openPage(browser);
   await late.goto(dev.link.replace(/\/play\/\w+/, '/create/workshop/console'));
-  await late.getByText(/belongs to somebody else|not logged in/i).first().waitFor();
+  await late
+    .getByText(/belongs to somebody else|not logged in/i)
+    .first()
+    .waitFor();
   await late.close();
 });
 
@@ -233,8 +242,13 @@ test('what client scripts print and raise reaches the terminal, the console and 
   const creator = new Player(page);
   await creator.ready(dev);
   const name = 'scripts/StarterGui/Noisy.luau';
-  await save(name, 'print("hello from the browser")\nwarn("careful")\ntask.wait(0.1)\nfor i = 1, 3 do task.spawn(function() local none = nil; print(none.Gone) end) end');
-  await dev.until(/client StarterGui\/Noisy\.luau:1: hello from the browser \(in Chrome on Linux, revision [0-9a-f]{8}\)/);
+  await save(
+    name,
+    'print("hello from the browser")\nwarn("careful")\ntask.wait(0.1)\nfor i = 1, 3 do task.spawn(function() local none = nil; print(none.Gone) end) end',
+  );
+  await dev.until(
+    /client StarterGui\/Noisy\.luau:1: hello from the browser \(in Chrome on Linux, revision [0-9a-f]{8}\)/,
+  );
   await dev.until(/client StarterGui\/Noisy\.luau:2: careful/);
   await dev.until(/client StarterGui\/Noisy\.luau:4: .*index nil.*\(in Chrome on Linux, 3 times, revision/);
   // What a script names and the game does not have.
@@ -249,10 +263,17 @@ test('what client scripts print and raise reaches the terminal, the console and 
   await page.goto(`${dev.url}/create/workshop/console`);
   const lines = page.locator('[data-console-lines]');
   await lines.getByText('hello from the browser').first().waitFor();
-  await lines.locator('li[data-level=error]', { hasText: 'Noisy.luau:4' }).getByText(/Chrome on Linux ×3/).first().waitFor();
+  await lines
+    .locator('li[data-level=error]', { hasText: 'Noisy.luau:4' })
+    .getByText(/Chrome on Linux ×3/)
+    .first()
+    .waitFor();
   await picture(page, 'console-client');
   await page.goto(`${dev.url}/create/workshop/errors`);
-  await page.getByText(/in browsers, last in Chrome on Linux/).first().waitFor();
+  await page
+    .getByText(/in browsers, last in Chrome on Linux/)
+    .first()
+    .waitFor();
   await picture(page, 'errors-client');
   await guest.close();
   await creator.close();

@@ -67,7 +67,8 @@ test("a stranger's client gets the same", async () => {
   const joined = await server.join({ game_id: 'asking' });
   const client = await JsonClient.open(joined.server_address, { ticket: joined.ticket });
   await client.next('welcome');
-  const result = (id) => client.next((message) => message.feature === 'network.result' && message.id === id, `result ${id}`);
+  const result = (id) =>
+    client.next((message) => message.feature === 'network.result' && message.id === id, `result ${id}`);
   client.send('network', 'invoke', { id: 7, name: 'Add', args: [2, 3] });
   const { ok, value } = await result(7);
   assert.deepEqual([ok, value], [true, [5, joined.username]]);

@@ -85,7 +85,8 @@ test('held keys move the character, and another client sees it', async () => {
 
 test('ping is answered, nonsense gets an error, and the connection lives on', async () => {
   const { client } = await enter();
-  const errorFor = (seq) => client.next((message) => message.kind === 'error' && message.seq === seq, `error of ${seq}`);
+  const errorFor = (seq) =>
+    client.next((message) => message.kind === 'error' && message.seq === seq, `error of ${seq}`);
   const mistakes = [
     ['unknown_command', 'levitation', 'rise'],
     ['unknown_command', 'movement', 'fly'],

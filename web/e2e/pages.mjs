@@ -20,7 +20,10 @@ export async function look(page, name) {
     await mkdir(process.env.SCREENSHOTS, { recursive: true });
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme });
-      await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}-${size}-${colorScheme}.png`), fullPage: true });
+      await page.screenshot({
+        path: path.join(process.env.SCREENSHOTS, `${name}-${size}-${colorScheme}.png`),
+        fullPage: true,
+      });
     }
     await page.emulateMedia({ colorScheme: null });
   }
@@ -36,12 +39,18 @@ function unnamed(page) {
     const shown = (element) => element.checkVisibility({ visibilityProperty: true });
     const words = (element) => {
       const label = element.getAttribute('aria-label') ?? element.getAttribute('title') ?? '';
-      const labelled = (element.getAttribute('aria-labelledby') ?? '').split(' ').map((id) => document.getElementById(id)?.textContent ?? '').join('');
+      const labelled = (element.getAttribute('aria-labelledby') ?? '')
+        .split(' ')
+        .map((id) => document.getElementById(id)?.textContent ?? '')
+        .join('');
       const outer = element.labels ? [...element.labels].map((each) => each.textContent).join('') : '';
       return (label + labelled + outer + (element.textContent ?? '')).trim();
     };
-    for (const element of document.querySelectorAll('a[href], button, input, select, textarea, [role=tab], [role=menuitem]')) {
-      if (shown(element) && !element.closest('[aria-hidden=true]') && words(element) === '') wrong.push(element.outerHTML.slice(0, 120));
+    for (const element of document.querySelectorAll(
+      'a[href], button, input, select, textarea, [role=tab], [role=menuitem]',
+    )) {
+      if (shown(element) && !element.closest('[aria-hidden=true]') && words(element) === '')
+        wrong.push(element.outerHTML.slice(0, 120));
     }
     for (const image of document.querySelectorAll('img:not([alt])')) wrong.push(image.outerHTML.slice(0, 120));
     const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
@@ -78,14 +87,19 @@ function measureContrast(scheme) {
     return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
   };
   const light = (rgb) => {
-    const [r, g, b] = rgb.map((value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+    const [r, g, b] = rgb.map((value) =>
+      value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
+    );
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const wrong = [];
   for (const element of document.querySelectorAll('body *')) {
-    const own = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim() !== '');
+    const own = [...element.childNodes].some(
+      (node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim() !== '',
+    );
     if (!own || !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
-    if (element.closest('.sr-only, :disabled, option, [aria-hidden=true], svg, .hero, .thumb, noscript, .skip')) continue;
+    if (element.closest('.sr-only, :disabled, option, [aria-hidden=true], svg, .hero, .thumb, noscript, .skip'))
+      continue;
     const chain = [];
     for (let up = element; up; up = up.parentElement) chain.unshift(getComputedStyle(up));
     // Pictures and gradients have no one colour.
@@ -98,13 +112,24 @@ function measureContrast(scheme) {
     const ratio = (high + 0.05) / (low + 0.05);
     const size = Number.parseFloat(style.fontSize);
     const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-    if (ratio < (large ? 3 : 4.5)) wrong.push(`${scheme} ${ratio.toFixed(2)}: ${element.textContent.trim().slice(0, 40)} (${element.className})`);
+    if (ratio < (large ? 3 : 4.5))
+      wrong.push(`${scheme} ${ratio.toFixed(2)}: ${element.textContent.trim().slice(0, 40)} (${element.className})`);
   }
   return wrong;
 }
 
 /** A page of somebody who is logged in already. */
 export function pageOf(browser, login, viewport = WIDE) {
-  const kept = { token: login.session_token, clientId: login.client_id, username: login.username, kind: login.kind, role: login.role };
-  return openPage(browser, { viewport, prepare: (context) => context.addInitScript((session) => localStorage.setItem('frolic.session', session), JSON.stringify(kept)) });
+  const kept = {
+    token: login.session_token,
+    clientId: login.client_id,
+    username: login.username,
+    kind: login.kind,
+    role: login.role,
+  };
+  return openPage(browser, {
+    viewport,
+    prepare: (context) =>
+      context.addInitScript((session) => localStorage.setItem('frolic.session', session), JSON.stringify(kept)),
+  });
 }

@@ -38,21 +38,28 @@ async function middle(selector) {
 
 /** Pairs of a widget of the game and a control of ours that lie on each other, and short labels that are squeezed. */
 function covered() {
-  const shown = (element) => element.checkVisibility({ opacityProperty: true }) && element.getBoundingClientRect().width > 0;
+  const shown = (element) =>
+    element.checkVisibility({ opacityProperty: true }) && element.getBoundingClientRect().width > 0;
   const all = (selector) => [...document.querySelectorAll(selector)].filter(shown);
   const widgets = all('[data-widget]');
-  const controls = all('.player button, [data-stick], [data-health], [data-leaderboard]').filter((control) => !control.closest('[data-widget]'));
+  const controls = all('.player button, [data-stick], [data-health], [data-leaderboard]').filter(
+    (control) => !control.closest('[data-widget]'),
+  );
   const pairs = [];
   // The platform's own parts keep out of each other's way as well.
   const own = all('[data-leaderboard], [data-hint]');
   const fixed = all('[data-stick], [data-jump], [data-fire], [data-action], [data-health]');
-  const squeezed = widgets.filter((widget) => widget.textContent.trim().length > 2 && widget.offsetHeight > widget.offsetWidth * 1.5).map((widget) => widget.textContent.trim());
+  const squeezed = widgets
+    .filter((widget) => widget.textContent.trim().length > 2 && widget.offsetHeight > widget.offsetWidth * 1.5)
+    .map((widget) => widget.textContent.trim());
   for (const widget of [...widgets, ...own]) {
     const a = widget.getBoundingClientRect();
     for (const control of own.includes(widget) ? fixed : controls) {
       const b = control.getBoundingClientRect();
       if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) {
-        pairs.push(`"${widget.textContent.trim()}" and ${control.ariaLabel ?? control.getAttribute('aria-label') ?? control.className}`);
+        pairs.push(
+          `"${widget.textContent.trim()}" and ${control.ariaLabel ?? control.getAttribute('aria-label') ?? control.className}`,
+        );
       }
     }
   }
@@ -66,7 +73,12 @@ for (const game of ['obby', 'arena', 'sandbox', 'stealth']) {
   test(`what ${game} shows and the controls keep out of each other's way, upright and on the side`, async () => {
     const one = game === 'obby' ? player : await Player.enter(browser, server, { game, viewport: PHONE, touch: true });
     await one.until(() => document.querySelector('[data-widget]') !== null);
-    const sizes = { upright: PHONE, side: { width: 740, height: 360 }, low: { width: 640, height: 360 }, tablet: { width: 768, height: 1024 } };
+    const sizes = {
+      upright: PHONE,
+      side: { width: 740, height: 360 },
+      low: { width: 640, height: 360 },
+      tablet: { width: 768, height: 1024 },
+    };
     for (const [name, size] of Object.entries(sizes)) {
       await one.page.setViewportSize(size);
       await one.until((width) => window.innerWidth === width, size.width);
@@ -136,12 +148,16 @@ test('on the narrowest screen each setting has its name beside or above it', asy
   await player.page.setViewportSize({ width: 300, height: 640 });
   await player.page.getByRole('button', { name: 'Menu' }).tap();
   await player.page.getByRole('button', { name: 'Settings' }).tap();
-  const crossed = await player.page.locator('[role=dialog] label').evaluateAll((labels) => labels.filter((label) => {
-    const words = document.createRange();
-    words.selectNodeContents(label.firstChild);
-    const [a, b] = [words.getBoundingClientRect(), label.querySelector('input, select').getBoundingClientRect()];
-    return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
-  }).map((label) => label.innerText));
+  const crossed = await player.page.locator('[role=dialog] label').evaluateAll((labels) =>
+    labels
+      .filter((label) => {
+        const words = document.createRange();
+        words.selectNodeContents(label.firstChild);
+        const [a, b] = [words.getBoundingClientRect(), label.querySelector('input, select').getBoundingClientRect()];
+        return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+      })
+      .map((label) => label.innerText),
+  );
   await picture(player.page, 'narrow-settings');
   assert.deepEqual(crossed, []);
   await player.page.getByRole('button', { name: 'Resume' }).tap();
@@ -149,7 +165,11 @@ test('on the narrowest screen each setting has its name beside or above it', asy
 });
 
 test('with the longest name everything that can be done about somebody is on the screen', async () => {
-  const { server_address: address, ticket, username } = await server.join({ world_id: await player.read('worldId') }, 'abcdefghijklmnopqrst');
+  const {
+    server_address: address,
+    ticket,
+    username,
+  } = await server.join({ world_id: await player.read('worldId') }, 'abcdefghijklmnopqrst');
   const other = await JsonClient.open(address, { ticket });
   await other.next('welcome');
   await player.page.getByRole('button', { name: 'Menu' }).tap();
@@ -157,7 +177,10 @@ test('with the longest name everything that can be done about somebody is on the
   const card = await player.page.getByRole('dialog').boundingBox();
   for (const does of ['Mute', 'Block', 'Report']) {
     const box = await player.page.getByRole('button', { name: `${does} ${username}` }).boundingBox();
-    assert.ok(box.x >= card.x && box.x + box.width <= card.x + card.width, `${does} from ${box.x}, ${box.width} wide, in a card from ${card.x}, ${card.width} wide`);
+    assert.ok(
+      box.x >= card.x && box.x + box.width <= card.x + card.width,
+      `${does} from ${box.x}, ${box.width} wide, in a card from ${card.x}, ${card.width} wide`,
+    );
   }
   await picture(player.page, 'phone-players');
   await player.page.getByRole('button', { name: 'Resume' }).tap();
@@ -170,13 +193,20 @@ test('at 640 by 360 the middle of the screen is free, with chat, labels and hint
   const other = await JsonClient.open(address, { ticket });
   await other.next('welcome');
   for (let line = 0; line < 5; line += 1) other.send('chat', 'say', { text: `${line} `.repeat(70) });
-  await one.until(() => document.querySelectorAll('[data-chat] li').length >= 2 && document.querySelector('[data-crosshair]') !== null);
+  await one.until(
+    () =>
+      document.querySelectorAll('[data-chat] li').length >= 2 && document.querySelector('[data-crosshair]') !== null,
+  );
   const { over, tallest } = await one.page.evaluate(() => {
     const [x, y, free] = [innerWidth / 2, innerHeight / 2, 18];
-    const boxes = [...document.querySelectorAll('[data-widget], [data-chat] li, [data-hint], [data-leaderboard]')].filter((element) => element.checkVisibility());
+    const boxes = [
+      ...document.querySelectorAll('[data-widget], [data-chat] li, [data-hint], [data-leaderboard]'),
+    ].filter((element) => element.checkVisibility());
     const covers = (box) => box.left < x + free && box.right > x - free && box.top < y + free && box.bottom > y - free;
     return {
-      over: boxes.filter((element) => covers(element.getBoundingClientRect())).map((element) => element.textContent.trim()),
+      over: boxes
+        .filter((element) => covers(element.getBoundingClientRect()))
+        .map((element) => element.textContent.trim()),
       tallest: Math.max(...[...document.querySelectorAll('[data-chat] li')].map((line) => line.offsetHeight)),
     };
   });

@@ -8,7 +8,6 @@ import { JsonClient } from './json-client.mjs';
 import { changeJoin, Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
-
 let server;
 let browser;
 let game;
@@ -37,7 +36,8 @@ test('a ticket that is no good any more when the page connects is replaced witho
     changeJoin(context, async (joined) => {
       joins.push(joined.ticket);
       // Somebody was quicker with the first one.
-      if (joins.length === 1) await (await JsonClient.open(joined.server_address, { ticket: joined.ticket })).next('welcome');
+      if (joins.length === 1)
+        await (await JsonClient.open(joined.server_address, { ticket: joined.ticket })).next('welcome');
       return joined;
     });
   const player = await Player.enter(browser, server, { game, prepare });
@@ -111,7 +111,9 @@ test('jumping lifts off the ground and lands again', async () => {
   const player = await Player.enter(browser, server, { game });
   const grounded = () => window.__frolic.entities().find((entity) => entity.own)?.grounded;
   await player.until(grounded);
-  await player.holding('Space', () => player.until(() => window.__frolic.entities().find((entity) => entity.own)?.grounded === false));
+  await player.holding('Space', () =>
+    player.until(() => window.__frolic.entities().find((entity) => entity.own)?.grounded === false),
+  );
   await player.until(grounded);
   await player.close();
 });
@@ -122,7 +124,8 @@ const ticks = async (player, count) => {
   await player.until((until) => window.__frolic.stats().tick >= until, tick + count);
 };
 
-const stands = (player) => player.until(() => Math.hypot(...window.__frolic.entities().find((entity) => entity.own).velocity) < 0.01);
+const stands = (player) =>
+  player.until(() => Math.hypot(...window.__frolic.entities().find((entity) => entity.own).velocity) < 0.01);
 
 test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space presses, Esc closes', async () => {
   const player = await Player.enter(browser, server, { game });
@@ -157,7 +160,8 @@ test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space
   });
 
   // Others may be around, or away.
-  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim().replace(/^\d+ players?$/, 'Players') ?? '');
+  const focused = () =>
+    page.evaluate(() => document.activeElement?.textContent?.trim().replace(/^\d+ players?$/, 'Players') ?? '');
   const seen = [await focused()];
   assert.equal(seen[0], 'Resume');
   for (let at = 0; at < 20; at += 1) {
@@ -165,7 +169,16 @@ test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space
     seen.push(await focused());
     if (seen.at(-1) === 'Resume') break;
   }
-  assert.deepEqual(seen, ['Resume', 'Settings', 'Controls', 'Players', 'Invite a friend', 'Report this game', 'Leave', 'Resume']);
+  assert.deepEqual(seen, [
+    'Resume',
+    'Settings',
+    'Controls',
+    'Players',
+    'Invite a friend',
+    'Report this game',
+    'Leave',
+    'Resume',
+  ]);
   assert.equal(await page.locator('[data-debug]').count(), 0, 'Tab is not the overlay here');
   await page.keyboard.press('Shift+Tab');
   assert.equal(await focused(), 'Leave');
@@ -177,9 +190,17 @@ test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space
   const reached = [];
   for (let at = 0; at < 30 && reached.at(-1) !== 'Resume'; at += 1) {
     await page.keyboard.press('Tab');
-    reached.push(await page.evaluate(() => document.activeElement?.closest('label')?.innerText.split('\n')[0].trim() ?? document.activeElement?.textContent?.trim() ?? ''));
+    reached.push(
+      await page.evaluate(
+        () =>
+          document.activeElement?.closest('label')?.innerText.split('\n')[0].trim() ??
+          document.activeElement?.textContent?.trim() ??
+          '',
+      ),
+    );
   }
-  for (const control of ['Camera sensitivity', 'Invert Y', 'Volume', 'Graphics', 'Network stats']) assert.ok(reached.includes(control), `${control} in ${reached}`);
+  for (const control of ['Camera sensitivity', 'Invert Y', 'Volume', 'Graphics', 'Network stats'])
+    assert.ok(reached.includes(control), `${control} in ${reached}`);
   await page.keyboard.press('Enter');
   await menu.waitFor({ state: 'detached' });
   await player.walk(0.5, 'KeyS');
@@ -190,7 +211,11 @@ test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space
 test('a gamepad opens the menu with Start and leaves it with B', async () => {
   const prepare = (context) =>
     context.addInitScript(() => {
-      window.pad = { connected: true, axes: [0, 0, 0, 0], buttons: Array.from({ length: 16 }, () => ({ pressed: false })) };
+      window.pad = {
+        connected: true,
+        axes: [0, 0, 0, 0],
+        buttons: Array.from({ length: 16 }, () => ({ pressed: false })),
+      };
       navigator.getGamepads = () => [window.pad];
       window.press = (at, pressed) => (window.pad.buttons[at] = { pressed });
     });
@@ -220,7 +245,11 @@ test('the arrow keys turn the view, for who has no mouse', async () => {
 test('the leaderboard is on the screen, P folds it up, and who closes the tab fades', async () => {
   const ada = await Player.enter(browser, server, { game });
   // High enough for everybody's row.
-  const ben = await Player.enter(browser, server, { game, world: await ada.read('worldId'), viewport: { width: 800, height: 520 } });
+  const ben = await Player.enter(browser, server, {
+    game,
+    world: await ada.read('worldId'),
+    viewport: { width: 800, height: 520 },
+  });
   const board = ben.page.locator('[data-leaderboard]');
   const adaId = await ada.read('entityId');
   const name = await ben.until((id) => window.__frolic.players().find((player) => player.entityId === id)?.name, adaId);
@@ -263,7 +292,10 @@ test("the world's time is the server's, however slow the page draws", async () =
     });
   const player = await Player.enter(browser, server, { game, prepare });
   await ticks(player, 240);
-  const { time, tick } = await player.page.evaluate(() => ({ time: window.__frolic.worldTime(), tick: window.__frolic.stats().tick }));
+  const { time, tick } = await player.page.evaluate(() => ({
+    time: window.__frolic.worldTime(),
+    tick: window.__frolic.stats().tick,
+  }));
   assert.ok(Math.abs(time - tick / 60) < 1, `${time} s on the page, ${tick / 60} s on the server`);
   await player.close();
 });
@@ -272,15 +304,34 @@ test('Tab shows how the connection is doing', async () => {
   const player = await Player.enter(browser, server, { game });
   await player.page.keyboard.press('Tab');
   await player.page.getByText(/rtt/i).first().waitFor();
-  await player.page.getByText(/webtransport/i).first().waitFor();
-  for (const figure of ['server tick', 'jitter', 'loss', 'input seq', 'pending inputs', 'corrections', 'snapshot age', 'entities', 'script memory', 'script time']) {
+  await player.page
+    .getByText(/webtransport/i)
+    .first()
+    .waitFor();
+  for (const figure of [
+    'server tick',
+    'jitter',
+    'loss',
+    'input seq',
+    'pending inputs',
+    'corrections',
+    'snapshot age',
+    'entities',
+    'script memory',
+    'script time',
+  ]) {
     await player.page.locator('[data-debug] dt', { hasText: figure }).waitFor();
   }
   assert.equal(await player.page.locator('[data-graphs] polyline').count(), 5);
   // On a phone there is less room for it, and still one line for each figure.
   await player.page.setViewportSize({ width: 360, height: 780 });
-  const broken = await player.page.locator('[data-debug] dt').evaluateAll((names) =>
-    names.filter((name) => name.getClientRects().length !== 1 || name.offsetHeight > 20).map((name) => name.textContent));
+  const broken = await player.page
+    .locator('[data-debug] dt')
+    .evaluateAll((names) =>
+      names
+        .filter((name) => name.getClientRects().length !== 1 || name.offsetHeight > 20)
+        .map((name) => name.textContent),
+    );
   assert.deepEqual(broken, [], 'names that are broken into two lines');
   await player.close();
 });
@@ -294,7 +345,10 @@ async function clickPlay() {
   const player = new Player(page);
   await player.ready(server);
   const shown = await player.until(() => performance.getEntriesByName('shown')[0]?.startTime);
-  const [clicked, moments] = await page.evaluate(() => [performance.getEntriesByName('clicked')[0].startTime, window.__frolic.moments()]);
+  const [clicked, moments] = await page.evaluate(() => [
+    performance.getEntriesByName('clicked')[0].startTime,
+    window.__frolic.moments(),
+  ]);
   const inOrder = Object.entries({ ...moments, shown }).sort(([, a], [, b]) => a - b);
   const steps = inOrder.map(([name, at]) => `${name} ${Math.round(at - clicked)}`).join(', ');
   return { player, ms: Math.round(shown - clicked), steps };

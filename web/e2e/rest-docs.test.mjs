@@ -60,7 +60,10 @@ for (const [name, viewport, touch, scheme] of [
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= viewport.width, `nothing sticks out: ${wide}`);
     // The browser itself complains about the 401 that was asked for.
-    assert.deepEqual(page.complaints.filter((text) => !text.includes('401')), []);
+    assert.deepEqual(
+      page.complaints.filter((text) => !text.includes('401')),
+      [],
+    );
     await page.context().close();
   });
 }

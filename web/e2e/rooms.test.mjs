@@ -28,7 +28,8 @@ after(async () => {
 
 test('a browser behind one port plays with one that is not, and comes back after a lost line', async () => {
   const sockets = [];
-  const prepare = (context) => context.on('page', (page) => page.on('websocket', (socket) => sockets.push(socket.url())));
+  const prepare = (context) =>
+    context.on('page', (page) => page.on('websocket', (socket) => sockets.push(socket.url())));
   const behind = await Player.enter(browser, { ...server, url: tunnel.url }, { game, prepare });
   assert.equal(await behind.read('transport'), 'websocket');
   const room = await behind.read('roomCode');
@@ -50,7 +51,10 @@ test('a browser behind one port plays with one that is not, and comes back after
   const [x, , z] = await behind.position();
   assert.ok(Math.hypot(x - stood[0], z - stood[2]) < 0.5, `stands at ${[x, z]}, stood at ${stood}`);
   await behind.walk(1, 'KeyS');
-  assert.ok(sockets.every((url) => url.startsWith(tunnel.url.replace('http', 'ws'))), sockets.join(' '));
+  assert.ok(
+    sockets.every((url) => url.startsWith(tunnel.url.replace('http', 'ws'))),
+    sockets.join(' '),
+  );
   await Promise.all([behind.close(), direct.close()]);
 });
 

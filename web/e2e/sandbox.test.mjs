@@ -64,12 +64,16 @@ test('what one digs and builds, the other sees', async () => {
 
 /** Lets a page look at the blocks around a place; gives what it sees. */
 function watch(player, [x, z]) {
-  return player.page.evaluate(([x, z]) => {
-    const places = [];
-    for (let dx = -2; dx <= 2; dx++) for (let dy = -3; dy <= 2; dy++) for (let dz = 0; dz <= 7; dz++) places.push([x + dx, 9.5 + dy, z + dz]);
-    window.__look = () => places.map((place) => window.__frolic.ground.block(...place)).join();
-    return window.__look();
-  }, [x, z]);
+  return player.page.evaluate(
+    ([x, z]) => {
+      const places = [];
+      for (let dx = -2; dx <= 2; dx++)
+        for (let dy = -3; dy <= 2; dy++) for (let dz = 0; dz <= 7; dz++) places.push([x + dx, 9.5 + dy, z + dz]);
+      window.__look = () => places.map((place) => window.__frolic.ground.block(...place)).join();
+      return window.__look();
+    },
+    [x, z],
+  );
 }
 
 /** A held button repeats: what is seen once nothing changes any more. */
@@ -98,17 +102,23 @@ test('the game says how to dig, and why a protected place stays as it is', async
 test('a lake is swum across, not walked through', { timeout: 120_000 }, async () => {
   const player = await Player.enter(browser, server, { game: GAME });
   await drawn(player);
-  await player.walkingTowards([48, 0.5], () => player.until(() => window.__frolic.position()[0] > 44, undefined, 60_000));
+  await player.walkingTowards([48, 0.5], () =>
+    player.until(() => window.__frolic.position()[0] > 44, undefined, 60_000),
+  );
   // Afloat: the water's surface is at y = 5.
   await player.until(() => {
     const [, y] = window.__frolic.position();
-    return y > 3.4 && y < 4.2 && window.__frolic.ground.block(window.__frolic.position()[0], y + 0.9, window.__frolic.position()[2]) === 'water';
+    return (
+      y > 3.4 &&
+      y < 4.2 &&
+      window.__frolic.ground.block(window.__frolic.position()[0], y + 0.9, window.__frolic.position()[2]) === 'water'
+    );
   });
   await picture(player.page, 'sandbox-swimming');
   await player.close();
 });
 
-test('an edit reaches another player\'s page', async () => {
+test("an edit reaches another player's page", async () => {
   // A small picture: drawing in software must not be what is measured.
   const bob = await Player.enter(browser, server, { game: GAME, viewport: { width: 160, height: 90 } });
   await drawn(bob);
@@ -149,7 +159,10 @@ test('a phone has the tools as buttons, and the bar fits', async () => {
   await lookDown(player);
   for (const name of ['Dig', 'Build']) {
     const box = await player.page.getByRole('button', { name, exact: true }).boundingBox();
-    assert.ok(box && box.x >= 0 && box.x + box.width <= PHONE.width && box.y + box.height <= PHONE.height, `${name} is on the screen`);
+    assert.ok(
+      box && box.x >= 0 && box.x + box.width <= PHONE.width && box.y + box.height <= PHONE.height,
+      `${name} is on the screen`,
+    );
   }
   for (const name of ['1', '9']) {
     const box = await player.page.getByRole('button', { name, exact: true }).boundingBox();
@@ -174,7 +187,8 @@ test('a stranger changes and reads the ground in JSON, within the rules', async 
   assert.ok(Array.isArray(full.features.voxel.versions));
   const answer = (seq) => client.next((message) => message.seq === seq, `the answer to ${seq}`);
 
-  const op = (center, more = {}) => client.send('terrain', 'op', { op: 'add', center, size: [1, 1, 1], material: 'brick', ...more });
+  const op = (center, more = {}) =>
+    client.send('terrain', 'op', { op: 'add', center, size: [1, 1, 1], material: 'brick', ...more });
   assert.equal((await answer(op([2.5, 10.5, 0.5]))).code, 'protected');
   assert.equal((await answer(op([60, 10.5, 0.5]))).code, 'out_of_reach');
   assert.equal((await answer(op([0.5, 12, 6.5], { size: undefined, radius: 50 }))).code, 'too_large');
@@ -190,7 +204,11 @@ test('a stranger changes and reads the ground in JSON, within the rules', async 
   assert.deepEqual([chunk.x, chunk.y, chunk.z], [x, y, z]);
   assert.ok(chunk.version >= version && chunk.data.length > 0);
   assert.equal((await answer(client.send('terrain', 'chunk', { x: 999, y: 0, z: 0 }))).code, 'no_such_chunk');
-  const told = await client.next((message) => message.kind === 'snapshot' && message.features.voxel?.versions.some((at) => at.x === x && at.y === y && at.z === z));
+  const told = await client.next(
+    (message) =>
+      message.kind === 'snapshot' &&
+      message.features.voxel?.versions.some((at) => at.x === x && at.y === y && at.z === z),
+  );
   assert.ok(told);
   await client.close();
 });

@@ -22,10 +22,11 @@ const showsHud = (player) => player.until(() => window.__frolic.hudTexts().inclu
 
 /** In the page: waits until what was fetched is written down, which nothing else shows. */
 async function kept() {
-  const settled = (request) => new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
+  const settled = (request) =>
+    new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
   const database = await settled(indexedDB.open('frolic-scripts'));
   const count = () => settled(database.transaction('bytecode').objectStore('bytecode').count());
   for (let last = -1, now = await count(); now !== last || now === 0; [last, now] = [now, await count()]) {
@@ -36,9 +37,10 @@ async function kept() {
 
 test('scripts come from /cdn once, and the second visit costs under 2 KB', async () => {
   const fetched = [];
-  const prepare = (context) => void context.on('request', (request) => {
-    if (new URL(request.url()).pathname.startsWith('/cdn/')) fetched.push(request.url());
-  });
+  const prepare = (context) =>
+    void context.on('request', (request) => {
+      if (new URL(request.url()).pathname.startsWith('/cdn/')) fetched.push(request.url());
+    });
   const player = await Player.enter(browser, server, { game: 'obby', prepare });
   await showsHud(player);
   assert.ok(fetched.length > 0, 'the first visit fetches from /cdn');
@@ -70,7 +72,10 @@ test('tampered content is refused, and comes from the world instead', async () =
   assert.ok(tampered.length > 0, 'the page asks /cdn first');
   const refusals = said.filter((text) => text.includes('not what was signed. Asking the world'));
   // Not equal: what may be needed later is fetched while the game runs, and may have come since.
-  assert.ok(refusals.length > 0 && refusals.length <= tampered.length, `${refusals.length} refusals of ${tampered.length} answers:\n${said.join('\n')}`);
+  assert.ok(
+    refusals.length > 0 && refusals.length <= tampered.length,
+    `${refusals.length} refusals of ${tampered.length} answers:\n${said.join('\n')}`,
+  );
   assert.deepEqual(player.page.complaints, []);
   await player.close();
 });
@@ -83,7 +88,10 @@ test('a list that another platform signed is refused, and none of its scripts ru
   };
   const player = await Player.enter(browser, server, { game: 'obby', prepare });
   await player.until(() => window.__frolic.stats().snapshots > 20);
-  assert.ok(warnings.some((text) => text.includes('did not sign')), warnings.join('\n'));
+  assert.ok(
+    warnings.some((text) => text.includes('did not sign')),
+    warnings.join('\n'),
+  );
   assert.deepEqual(await player.hudTexts(), []);
   await player.close();
 });

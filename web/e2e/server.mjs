@@ -82,7 +82,8 @@ export function binary() {
 export function withoutSettings(env) {
   const list = path.resolve(import.meta.dirname, '../../crates/frolic/src/config/variables.txt');
   const names = readFileSync(list, 'utf8').trim().split('\n');
-  const isSetting = (name) => names.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one));
+  const isSetting = (name) =>
+    names.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one));
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isSetting(name)));
 }
 

@@ -28,12 +28,15 @@ async function firstPage() {
     const text = await readFile(path.join(dist, file), 'utf8');
     const folder = path.posix.dirname(file);
     if (file.endsWith('.js')) {
-      for (const match of text.matchAll(/(?:^|[;}\s])(?:import|export)\s*(?:[\w*{}\s,$]+from\s*)?["'](\.[^"']+)["']/g)) {
+      for (const match of text.matchAll(
+        /(?:^|[;}\s])(?:import|export)\s*(?:[\w*{}\s,$]+from\s*)?["'](\.[^"']+)["']/g,
+      )) {
         waiting.push(path.posix.join(folder, match[1]));
       }
     } else {
       for (const match of text.matchAll(/url\((?:["']?)([^)"']*latin-wght[^)"']*|[^)"']+\.svg)(?:["']?)\)/g)) {
-        if (!match[1].includes('latin-ext')) waiting.push(match[1].startsWith('/') ? match[1].slice(1) : path.posix.join(folder, match[1]));
+        if (!match[1].includes('latin-ext'))
+          waiting.push(match[1].startsWith('/') ? match[1].slice(1) : path.posix.join(folder, match[1]));
       }
     }
   }
@@ -46,7 +49,10 @@ test('the first page is under 100 KB, compressed, before three.js', async () => 
   const total = rows.reduce((sum, [, bytes]) => sum + bytes, 0);
   const table = rows.map(([file, bytes]) => `${String(bytes).padStart(7)}  ${file}`).join('\n');
   console.info(`${table}\n${String(total).padStart(7)}  in all`);
-  assert.ok(rows.some(([file]) => file.endsWith('.woff2')), 'the font is counted');
+  assert.ok(
+    rows.some(([file]) => file.endsWith('.woff2')),
+    'the font is counted',
+  );
   assert.ok(rows.filter(([file]) => file.endsWith('.js')).length > 1, 'imports are followed');
   assert.ok(total < BUDGET_BYTES, `the first page takes ${total} bytes, more than ${BUDGET_BYTES}\n${table}`);
 });

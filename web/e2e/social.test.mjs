@@ -33,7 +33,10 @@ async function picture(page, name) {
 
 /** The same page narrow and wide, dark and light. */
 async function pictures(page, name) {
-  for (const [size, viewport] of [['wide', WIDE], ['tall', TALL]]) {
+  for (const [size, viewport] of [
+    ['wide', WIDE],
+    ['tall', TALL],
+  ]) {
     for (const colorScheme of ['light', 'dark']) {
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme });
@@ -52,7 +55,9 @@ test('a character that is dressed on the site is seen by others in the world', a
   await page.locator('[data-undressed]').waitFor();
   const shown = await page.evaluate(() => ({
     chosen: ['Skin', 'Shirt', 'Trousers'].map((name) => {
-      const group = [...document.querySelectorAll('fieldset')].find((one) => one.querySelector('legend').textContent === name);
+      const group = [...document.querySelectorAll('fieldset')].find(
+        (one) => one.querySelector('legend').textContent === name,
+      );
       return getComputedStyle(group.querySelector('label:has(input:checked)')).backgroundColor;
     }),
     chip: [...document.querySelectorAll('.chosen .dots i')].map((dot) => getComputedStyle(dot).backgroundColor),
@@ -74,9 +79,16 @@ test('a character that is dressed on the site is seen by others in the world', a
   await page.goto(`${server.url}/play/${game}?gfx=low`);
   const dressed = new Player(page);
   await dressed.ready(server);
-  const watcher = await Player.enter(browser, server, { game, world: await dressed.read('worldId'), viewport: forWorlds(WIDE) });
+  const watcher = await Player.enter(browser, server, {
+    game,
+    world: await dressed.read('worldId'),
+    viewport: forWorlds(WIDE),
+  });
   const entity = await dressed.read('entityId');
-  const worn = await watcher.until((id) => window.__frolic.worn(id)?.hat === 'crown' && window.__frolic.worn(id), entity);
+  const worn = await watcher.until(
+    (id) => window.__frolic.worn(id)?.hat === 'crown' && window.__frolic.worn(id),
+    entity,
+  );
   assert.deepEqual(worn, { hat: 'crown', face: 'cool', shirt: '#2fbf71' });
   await picture(watcher.page, 'seen-by-others');
   await Promise.all([dressed.close(), watcher.close()]);
@@ -113,7 +125,8 @@ test('who is blocked is not heard, either way, and a mute is for oneself', async
   const world = await ada.read('worldId');
   const eve = await Player.enter(browser, server, { game, world, viewport: forWorlds(WIDE) });
   const bob = await Player.enter(browser, server, { game, world });
-  const number = (player) => player.page.evaluate(() => window.__frolic.players().find((one) => one.entityId === window.__frolic.entityId).name);
+  const number = (player) =>
+    player.page.evaluate(() => window.__frolic.players().find((one) => one.entityId === window.__frolic.entityId).name);
   const [adaName, eveName] = [await number(ada), await number(eve)];
 
   const say = async (player, text) => {
@@ -121,7 +134,8 @@ test('who is blocked is not heard, either way, and a mute is for oneself', async
     await player.page.getByLabel('Say something').fill(text);
     await player.page.keyboard.press('Enter');
   };
-  const hears = (player, text) => player.until((line) => window.__frolic.chat().some((known) => known.text === line), text);
+  const hears = (player, text) =>
+    player.until((line) => window.__frolic.chat().some((known) => known.text === line), text);
   const heard = (player) => player.page.evaluate(() => window.__frolic.chat().map((line) => line.text));
 
   await say(eve, 'rude words');
@@ -159,8 +173,14 @@ test('who is blocked is not heard, either way, and a mute is for oneself', async
 
 test('a report in a world reaches a moderator, who answers with a reason, and an appeal is heard', async () => {
   const ada = await Player.enter(browser, server, { game, viewport: forWorlds(WIDE) });
-  const eve = await Player.enter(browser, server, { game, world: await ada.read('worldId'), viewport: forWorlds(WIDE) });
-  const eveName = await eve.page.evaluate(() => window.__frolic.players().find((one) => one.entityId === window.__frolic.entityId).name);
+  const eve = await Player.enter(browser, server, {
+    game,
+    world: await ada.read('worldId'),
+    viewport: forWorlds(WIDE),
+  });
+  const eveName = await eve.page.evaluate(
+    () => window.__frolic.players().find((one) => one.entityId === window.__frolic.entityId).name,
+  );
   await eve.page.keyboard.press('Enter');
   await eve.page.getByLabel('Say something').fill('free coins at example dot com');
   await eve.page.keyboard.press('Enter');
@@ -176,7 +196,11 @@ test('a report in a world reaches a moderator, who answers with a reason, and an
 
   // The moderator's page, with the operator's token in place of a moderator's session.
   const desk = await openPage(browser, { viewport: WIDE });
-  await desk.addInitScript((token) => localStorage.setItem('frolic.session', JSON.stringify({ token, clientId: 'operator', username: 'operator' })), ADMIN_TOKEN);
+  await desk.addInitScript(
+    (token) =>
+      localStorage.setItem('frolic.session', JSON.stringify({ token, clientId: 'operator', username: 'operator' })),
+    ADMIN_TOKEN,
+  );
   await desk.goto(`${server.url}/moderation`);
   await desk.getByText('free coins at example dot com').waitFor();
   await pictures(desk, 'moderation');

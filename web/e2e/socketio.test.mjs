@@ -39,7 +39,15 @@ async function connect(options = {}) {
       const at = kept.findIndex((one) => one.event === event && test(one.data));
       if (at >= 0) return Promise.resolve(kept.splice(at, 1)[0].data);
       return new Promise((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error(`no ${event}; heard ${kept.map((one) => one.event)}; ${JSON.stringify(kept.filter((one) => one.event === 'error'))}`)), PATIENCE_MS);
+        const late = setTimeout(
+          () =>
+            reject(
+              new Error(
+                `no ${event}; heard ${kept.map((one) => one.event)}; ${JSON.stringify(kept.filter((one) => one.event === 'error'))}`,
+              ),
+            ),
+          PATIENCE_MS,
+        );
         waiting.push({ event, test, resolve: (data) => (clearTimeout(late), resolve(data)) });
       });
     },
@@ -56,7 +64,11 @@ async function connect(options = {}) {
 
 /** Builds a spell and publishes it. */
 async function publish(client, spell_id, code, channel = 'stable') {
-  const started = await client.ask('spell.start_build', { spell_id, code, options: { cooldown_s: 0.2, cost: 10 } }, 'spell.build_started');
+  const started = await client.ask(
+    'spell.start_build',
+    { spell_id, code, options: { cooldown_s: 0.2, cost: 10 } },
+    'spell.build_started',
+  );
   const done = await client.wait('job.progress', (told) => told.job_id === started.job_id && told.pct === 100);
   assert.equal(done.extras.status, 'done', JSON.stringify(done));
   const revision_id = done.extras.result_revision_id;
@@ -98,15 +110,24 @@ test('every event, two worlds that do not hear each other, and one log', async (
   // A spell: draft, build, publish; read by somebody else.
   const draft = await ada.ask('spell.create_draft', { spell_id: 'dig' }, 'spell.draft_created');
   assert.equal(draft.created, true);
-  const code = "function on_cast(ctx)\n\tctx.world.terraform({ op = 'subtract', center = ctx.target, radius = 1 + ctx.random.NextInteger(0, 0) })\n\tctx.world.sound('hit')\nend\n";
+  const code =
+    "function on_cast(ctx)\n\tctx.world.terraform({ op = 'subtract', center = ctx.target, radius = 1 + ctx.random.NextInteger(0, 0) })\n\tctx.world.sound('hit')\nend\n";
   const revision_id = await publish(ada, 'dig', code);
   const ready = await bob.wait('spell.revision_ready');
   assert.equal(ready.revision_id, revision_id);
   assert.equal((await bob.wait('spell.active_update')).channel, 'stable');
   assert.ok((await bob.ask('spell.list', {}, 'spell.list_result')).spells.some((spell) => spell.spell_id === 'dig'));
-  assert.equal((await bob.ask('spell.get_revisions', { spell_id: 'dig' }, 'spell.revisions_result')).revisions.length, 1);
-  assert.equal((await bob.ask('content.get_manifest', { spell_id: 'dig', revision_id }, 'content.manifest')).manifest.version, 1);
-  assert.ok((await bob.ask('content.list_files', { spell_id: 'dig', revision_id }, 'content.files_list')).files.length >= 2);
+  assert.equal(
+    (await bob.ask('spell.get_revisions', { spell_id: 'dig' }, 'spell.revisions_result')).revisions.length,
+    1,
+  );
+  assert.equal(
+    (await bob.ask('content.get_manifest', { spell_id: 'dig', revision_id }, 'content.manifest')).manifest.version,
+    1,
+  );
+  assert.ok(
+    (await bob.ask('content.list_files', { spell_id: 'dig', revision_id }, 'content.files_list')).files.length >= 2,
+  );
   const file = await bob.ask('content.get_file', { spell_id: 'dig', revision_id, path: 'spell.luau' }, 'content.file');
   assert.equal(Buffer.from(file.content, 'base64').toString(), code);
   assert.equal(file.size, code.length);
@@ -132,7 +153,11 @@ test('every event, two worlds that do not hear each other, and one log', async (
 
   // Operations by Socket.IO, and by a player in the running world: one log.
   await bob.wait('apply_op');
-  const op = await bob.ask('request_spell', { type: 'add', center: { x: 20, y: 30, z: 20 }, radius: 2, material: 'stone' }, 'apply_op');
+  const op = await bob.ask(
+    'request_spell',
+    { type: 'add', center: { x: 20, y: 30, z: 20 }, radius: 2, material: 'stone' },
+    'apply_op',
+  );
   assert.equal(op.op_id, dug.op_id + 1);
   assert.equal(op.by, bob.id);
   assert.equal((await ada.wait('apply_op')).op_id, op.op_id);
@@ -143,7 +168,10 @@ test('every event, two worlds that do not hear each other, and one log', async (
   const late = await connect({ transports: ['websocket'] });
   late.socket.emit('world.join', { world_id });
   const sync = await late.wait('sync_ops');
-  assert.deepEqual(sync.ops.map((one) => one.op_id), [dug.op_id, op.op_id]);
+  assert.deepEqual(
+    sync.ops.map((one) => one.op_id),
+    [dug.op_id, op.op_id],
+  );
   assert.equal((await late.ask('ping', {}, 'pong')).ops, op.op_id);
 
   // Only whoever made the world clears it.
@@ -168,7 +196,11 @@ test('players in the world load what is published, and both sides hear each othe
   const place = await server.join({ world_id }, 'Player');
   const player = await JsonClient.open(place.server_address, { ticket: place.ticket });
   const next = (feature, action, fits = () => true) =>
-    player.next((message) => message.feature === feature && message.action === action && fits(message), `${feature}.${action}`, PATIENCE_MS);
+    player.next(
+      (message) => message.feature === feature && message.action === action && fits(message),
+      `${feature}.${action}`,
+      PATIENCE_MS,
+    );
   await player.next('snapshot');
 
   // Published from outside, and loaded without leaving the world.
@@ -216,15 +248,21 @@ test('the same world goes on after the platform restarted its process', async ()
   }
 });
 
-test('python-socketio', { skip: !process.env.PYTHON_SOCKETIO && 'no python-socketio: cargo xtask test installs it' }, async () => {
-  const program = path.join(import.meta.dirname, 'python-socketio-client.py');
-  const { stdout } = await promisify(execFile)(process.env.PYTHON_SOCKETIO, [program, server.url], { timeout: 100_000 });
-  const heard = JSON.parse(stdout);
-  assert.equal(heard.stage, 'done');
-  assert.equal(heard.channel, 'stable');
-  assert.equal(heard.cast_world, heard.world_id);
-  assert.equal(heard.cast_spell, heard.spell_id);
-  assert.equal(heard.op, 'subtract');
-  assert.equal(heard.pong.clients, 1);
-  assert.equal(heard.left, heard.world_id);
-});
+test(
+  'python-socketio',
+  { skip: !process.env.PYTHON_SOCKETIO && 'no python-socketio: cargo xtask test installs it' },
+  async () => {
+    const program = path.join(import.meta.dirname, 'python-socketio-client.py');
+    const { stdout } = await promisify(execFile)(process.env.PYTHON_SOCKETIO, [program, server.url], {
+      timeout: 100_000,
+    });
+    const heard = JSON.parse(stdout);
+    assert.equal(heard.stage, 'done');
+    assert.equal(heard.channel, 'stable');
+    assert.equal(heard.cast_world, heard.world_id);
+    assert.equal(heard.cast_spell, heard.spell_id);
+    assert.equal(heard.op, 'subtract');
+    assert.equal(heard.pong.clients, 1);
+    assert.equal(heard.left, heard.world_id);
+  },
+);

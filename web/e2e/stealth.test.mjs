@@ -26,7 +26,8 @@ after(async () => {
 });
 
 const shows = (player, text) => player.until((wanted) => window.__frolic.hudTexts().includes(wanted), text);
-const guards = (player) => player.page.evaluate(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc'));
+const guards = (player) =>
+  player.page.evaluate(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc'));
 
 /** Along the southern hedge into the corner, where no guard looks. */
 async function walkToBell(player, prompt) {
@@ -40,7 +41,11 @@ test('guards walk their rounds, notice the player, and whoever is caught starts 
   await shows(player, 'Take the gem from the museum');
   await player.until(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc').length === 4);
   const before = await guards(player);
-  assert.deepEqual(before.map((guard) => guard.npc), ['idle', 'idle', 'idle', 'idle'], 'nobody looks at the gate');
+  assert.deepEqual(
+    before.map((guard) => guard.npc),
+    ['idle', 'idle', 'idle', 'idle'],
+    'nobody looks at the gate',
+  );
   const walked = (start) =>
     window.__frolic.entities().some((entity) => {
       const then = start.find((guard) => guard.id === entity.id);
@@ -84,8 +89,15 @@ test('on a phone the bell has a button, between the others, and only for who is 
   const button = player.page.locator('button[data-prompt]');
   assert.equal(await button.count(), 0, 'nothing to use at the gate');
   await walkToBell(player, button);
-  const [use, stick, jump] = await Promise.all([button, player.page.locator('[data-stick]'), player.page.locator('[data-jump]')].map((control) => control.boundingBox()));
-  assert.ok(use.x >= stick.x + stick.width && use.x + use.width <= jump.x, `${use.x} to ${use.x + use.width} between ${stick.x + stick.width} and ${jump.x}`);
+  const [use, stick, jump] = await Promise.all(
+    [button, player.page.locator('[data-stick]'), player.page.locator('[data-jump]')].map((control) =>
+      control.boundingBox(),
+    ),
+  );
+  assert.ok(
+    use.x >= stick.x + stick.width && use.x + use.width <= jump.x,
+    `${use.x} to ${use.x + use.width} between ${stick.x + stick.width} and ${jump.x}`,
+  );
   await picture(player.page, 'stealth-bell-phone');
   await player.walkingTowards([14, 27], () => button.waitFor({ state: 'detached' }));
   await player.close();
@@ -100,7 +112,10 @@ test('the bell says that it can be used, E rings it, and a guard comes to look',
   await picture(player.page, 'stealth-bell');
   await player.page.keyboard.press('KeyE', { delay: 300 });
   await prompt.waitFor({ state: 'detached' });
-  const near = () => window.__frolic.entities().some(({ kind, position: [x, , z] }) => kind === 'npc' && Math.hypot(x - 20.6, z - 21) < 5);
+  const near = () =>
+    window.__frolic
+      .entities()
+      .some(({ kind, position: [x, , z] }) => kind === 'npc' && Math.hypot(x - 20.6, z - 21) < 5);
   await player.until(near, undefined, ROUND_MS);
   await player.close();
 });

@@ -161,7 +161,9 @@ test('the words of the front page never lie on its figures', async () => {
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.goto(server.url);
   await page.locator('.hero .btn').waitFor();
-  for (const width of [320, 390, 520, 640, 641, 700, 720, 768, 820, 900, 960, 1000, 1001, 1060, 1120, 1200, 1440, 1920]) {
+  for (const width of [
+    320, 390, 520, 640, 641, 700, 720, 768, 820, 900, 960, 1000, 1001, 1060, 1120, 1200, 1440, 1920,
+  ]) {
     await page.setViewportSize({ width, height: 900 });
     const clashes = await page.evaluate(() => {
       const hero = document.querySelector('.hero');
@@ -175,7 +177,11 @@ test('the words of the front page never lie on its figures', async () => {
       // How far the figures hop and bob, in the picture's own units.
       const { a: scale } = svg.getScreenCTM();
       const figures = [...svg.querySelectorAll('.float, .jump')].map((figure) => figure.getBoundingClientRect());
-      const touch = (word, figure) => word.right > figure.left && word.left < figure.right && word.bottom > figure.top - 26 * scale && word.top < figure.bottom + 12 * scale;
+      const touch = (word, figure) =>
+        word.right > figure.left &&
+        word.left < figure.right &&
+        word.bottom > figure.top - 26 * scale &&
+        word.top < figure.bottom + 12 * scale;
       return words.filter((word) => figures.some((figure) => touch(word, figure))).length;
     });
     assert.equal(clashes, 0, `at ${width} px`);
@@ -196,7 +202,13 @@ test('the search field stays in its place from page to page', async () => {
   for (const path of ['/', '/sign-in', '/docs/api', '/search']) await measure(path);
   const account = { username: 'Header Tester', password: 'a long enough password' };
   const made = await server.call('POST', '/api/register', { body: account });
-  const kept = { token: made.body.session_token, clientId: made.body.client_id, username: made.body.username, kind: 'account', role: 'player' };
+  const kept = {
+    token: made.body.session_token,
+    clientId: made.body.client_id,
+    username: made.body.username,
+    kind: 'account',
+    role: 'player',
+  };
   await page.evaluate((session) => localStorage.setItem('frolic.session', session), JSON.stringify(kept));
   for (const path of ['/search', '/account']) await measure(path);
   assert.equal(places.size, 1, [...places].join(', '));

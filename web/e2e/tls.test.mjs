@@ -20,11 +20,15 @@ let browser;
 before(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'frolic-tls-'));
   const [cert, key] = ['cert.pem', 'key.pem'].map((name) => path.join(folder, name));
-  execFileSync('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
-    ...['-keyout', key, '-out', cert],
-  ], { stdio: 'pipe' });
+  execFileSync(
+    'openssl',
+    [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
+      ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+      ...['-keyout', key, '-out', cert],
+    ],
+    { stdio: 'pipe' },
+  );
   server = await startServer({ TLS_CERT: cert, TLS_KEY: key });
   browser = withoutQuestions(await launchBrowser());
 });

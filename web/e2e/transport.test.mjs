@@ -54,7 +54,9 @@ test('where UDP goes nowhere, WebSocket takes over after a second', async (conte
       }),
     );
     const waited = Math.round(moments.fallback - moments.connecting);
-    context.diagnostic(`WebTransport was given up after ${waited} ms, and WebSocket was open ${Math.round(moments.connected - moments.fallback)} ms later`);
+    context.diagnostic(
+      `WebTransport was given up after ${waited} ms, and WebSocket was open ${Math.round(moments.connected - moments.fallback)} ms later`,
+    );
     // A second, and what a page that loads and draws in software is late with its timers.
     assert.ok(waited >= 900 && waited <= 2500, `WebTransport was given up after ${waited} ms`);
     assert.ok(moments.connected > moments.fallback, 'WebSocket opens after that');
@@ -75,11 +77,15 @@ test('a line that goes silent is noticed within seconds, nobody walks alone, and
     // Long before the connection is given up.
     assert.equal(await player.read('phase'), 'playing');
     // As long again as it took to notice: with prediction running that would be many metres.
-    const drawn = () => player.page.evaluate(() => new Promise((resolve) => {
-      const until = performance.now() + 2000;
-      const frame = () => (performance.now() > until ? resolve() : requestAnimationFrame(frame));
-      frame();
-    }));
+    const drawn = () =>
+      player.page.evaluate(
+        () =>
+          new Promise((resolve) => {
+            const until = performance.now() + 2000;
+            const frame = () => (performance.now() > until ? resolve() : requestAnimationFrame(frame));
+            frame();
+          }),
+      );
     await drawn();
     assert.deepEqual(await player.position(), stopped, 'it walks alone');
     tunnel.silence(false);
@@ -149,7 +155,9 @@ test('with 200 ms, 5 % loss and 30 ms jitter one walks at once, and ends up wher
       // A page that draws in software stands still for moments, which no line would explain: how much is corrected on the
       // way is for the simulator to say (crates/world/tests/simulation/feel.rs).
       const corrected = now.corrections - before.corrections;
-      context.diagnostic(`rtt ${Math.round(now.rttMs)} ms, ${line.counts.lost} of ${line.counts.lost + line.counts.passed} packets lost, ${corrected} corrections`);
+      context.diagnostic(
+        `rtt ${Math.round(now.rttMs)} ms, ${line.counts.lost} of ${line.counts.lost + line.counts.passed} packets lost, ${corrected} corrections`,
+      );
       assert.ok(line.counts.lost > 5, 'the line was bad');
       assert.ok(now.rttMs > 150, `a round trip of ${now.rttMs} ms`);
       assert.ok(now.pendingInputs > 6, 'shown before the server has said so');

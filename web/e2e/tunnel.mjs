@@ -10,7 +10,10 @@ export async function openTunnel(target) {
   let silent = false;
   const listener = createServer((near) => {
     const far = connect(Number(port), hostname);
-    for (const [from, to] of [[near, far], [far, near]]) {
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ]) {
       sockets.add(from);
       from.pipe(to);
       if (silent) from.pause();
@@ -29,7 +32,9 @@ export async function openTunnel(target) {
     /** Passes nothing on, and tells nobody; or goes on with what has come meanwhile. */
     silence(on) {
       silent = on;
-      for (const socket of sockets) if (on) socket.pause(); else socket.resume();
+      for (const socket of sockets)
+        if (on) socket.pause();
+        else socket.resume();
     },
     /** Ends every connection at once, without a goodbye. New ones can be made. */
     cut,

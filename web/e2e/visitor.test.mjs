@@ -80,7 +80,10 @@ test('a game page: a like counts once, the rank is explained, a running world ca
   const before = (await server.call('GET', `/api/games/${games[0].id}`)).body.likes;
   // Shown at once; a reload before the server has it would lose it.
   await Promise.all([page.waitForResponse(/\/like$/), like.click()]);
-  await page.waitForFunction((count) => document.querySelector('[data-like]')?.textContent?.trim().startsWith(String(count)), before + 1);
+  await page.waitForFunction(
+    (count) => document.querySelector('[data-like]')?.textContent?.trim().startsWith(String(count)),
+    before + 1,
+  );
   assert.equal(await like.getAttribute('aria-pressed'), 'true');
   await page.reload();
   await page.locator('[data-like][aria-pressed=true]').waitFor();
@@ -95,7 +98,11 @@ test('a game page: a like counts once, the rank is explained, a running world ca
   await look(page, 'game-why');
   await page.keyboard.press('Escape');
   await parts.first().waitFor({ state: 'detached' });
-  assert.equal(await page.evaluate(() => document.activeElement?.hasAttribute('data-why')), true, 'the focus comes back');
+  assert.equal(
+    await page.evaluate(() => document.activeElement?.hasAttribute('data-why')),
+    true,
+    'the focus comes back',
+  );
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -32,7 +32,10 @@ async function look(page, name) {
     await mkdir(process.env.SCREENSHOTS, { recursive: true });
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme });
-      await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}-${size}-${colorScheme}.png`), fullPage: true });
+      await page.screenshot({
+        path: path.join(process.env.SCREENSHOTS, `${name}-${size}-${colorScheme}.png`),
+        fullPage: true,
+      });
     }
     await page.emulateMedia({ colorScheme: 'light' });
   }
@@ -49,7 +52,10 @@ async function type(page, code) {
 test('from the first line to a cast', async () => {
   // Somebody else's world, which allows spells and which everybody can see.
   const other = (await server.call('POST', '/login', { body: {} })).body.session_token;
-  const world = await server.call('POST', '/worlds', { token: other, body: { game_id: 'sandbox', name: 'Foreign meadow' } });
+  const world = await server.call('POST', '/worlds', {
+    token: other,
+    body: { game_id: 'sandbox', name: 'Foreign meadow' },
+  });
   assert.equal(world.status, 201);
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/workshop`);
@@ -66,7 +72,10 @@ test('from the first line to a cast', async () => {
   await page.getByRole('alert').filter({ hasText: 'spell.luau:' }).waitFor();
   await look(page, 'workshop-failed');
 
-  await type(page, "function on_cast(ctx)\n\tctx.world.terraform({ op = 'subtract', center = ctx.target, radius = 1 })\n\tctx.world.sound('hit')\nend\n");
+  await type(
+    page,
+    "function on_cast(ctx)\n\tctx.world.terraform({ op = 'subtract', center = ctx.target, radius = 1 })\n\tctx.world.sound('hit')\nend\n",
+  );
   await page.getByRole('button', { name: 'Build', exact: true }).click();
   await page.getByText('Version 1').waitFor();
   await page.getByRole('button', { name: 'Stable' }).click();
@@ -74,15 +83,23 @@ test('from the first line to a cast', async () => {
 
   // A world of one's own, and the cast in it.
   // Nobody else's world is offered, and no description where no language model is set up.
-  assert.deepEqual(await page.getByLabel('World', { exact: true }).locator('option').allTextContents(), ['Choose a world']);
+  assert.deepEqual(await page.getByLabel('World', { exact: true }).locator('option').allTextContents(), [
+    'Choose a world',
+  ]);
   assert.equal(await page.getByText('plain words').count(), 0);
   await page.getByRole('button', { name: 'Create a sandbox' }).click();
   await page.getByText('Watching Spell range').waitFor();
-  await page.getByLabel('World', { exact: true }).locator('option', { hasText: 'Spell range' }).waitFor({ state: 'attached' });
+  await page
+    .getByLabel('World', { exact: true })
+    .locator('option', { hasText: 'Spell range' })
+    .waitFor({ state: 'attached' });
   await page.getByLabel('Target (x, y, z)').fill('8, 6, 8');
   await page.getByRole('button', { name: 'Cast', exact: true }).click();
   await page.getByText(/was cast at 8.0, 6.0, 8.0/).waitFor();
   await look(page, 'workshop-cast');
-  assert.deepEqual(page.complaints.filter((text) => !text.includes('favicon')), []);
+  assert.deepEqual(
+    page.complaints.filter((text) => !text.includes('favicon')),
+    [],
+  );
   await page.context().close();
 });

@@ -17,7 +17,11 @@ const DUEL = {
     prefabs: {},
     entities: [
       { id: 1, name: 'Spawn', components: { Transform: { position: [0, 1, 0] }, SpawnPoint: {} } },
-      { id: 2, name: 'Floor', components: { Transform: { position: [0, -0.5, 0] }, Shape: { type: 'box', size: [20, 1, 20] } } },
+      {
+        id: 2,
+        name: 'Floor',
+        components: { Transform: { position: [0, -0.5, 0] }, Shape: { type: 'box', size: [20, 1, 20] } },
+      },
     ],
   }),
 };
@@ -75,7 +79,9 @@ test('a world is made, hidden, shared, saved, set back and deleted', async () =>
   await page.locator('[data-confirm]').click();
   await friend.until(() => window.__frolic.phase === 'reconnecting');
   await page.getByText('Before going back').waitFor();
-  await friend.until(() => window.__frolic.ready && window.__frolic.phase === 'playing' && window.__frolic.position() !== null);
+  await friend.until(
+    () => window.__frolic.ready && window.__frolic.phase === 'playing' && window.__frolic.position() !== null,
+  );
   assert.equal(await friend.read('worldId'), worldId);
 
   // Gone, and the friend is told so.

@@ -11,7 +11,9 @@ test('a member is found by its name, its library, and what is said of it', () =>
   expect(names(search(pages, 'World.Spawn', 'all'))).toContain('World.Spawn');
   expect(names(search(pages, 'raycast', 'all'))).toContain('World.Raycast');
   expect(names(search(pages, 'spawn point', 'all'))).toContain('Player.Respawn');
-  expect(names(search(pages, 'effects', 'all'))).toEqual(expect.arrayContaining(['Effects.Particles', 'Effects.Beam', 'Effects.Shake']));
+  expect(names(search(pages, 'effects', 'all'))).toEqual(
+    expect.arrayContaining(['Effects.Particles', 'Effects.Beam', 'Effects.Shake']),
+  );
   expect(search(pages, 'no such thing', 'all')).toEqual([]);
   expect(names(search(pages, '', 'all')).length).toBe(pages.reduce((sum, page) => sum + page.member.length, 0));
 });
@@ -25,8 +27,12 @@ test('a side shows what its scripts have', () => {
 
 test('an editor gets label, kind, type, words and side', () => {
   const items = completions(pages);
-  expect(items).toContainEqual(expect.objectContaining({ label: 'Spawn', kind: 'function', side: 'server', of: 'World', onObject: false }));
-  expect(items).toContainEqual(expect.objectContaining({ label: 'MoveTo', kind: 'method', of: 'Entity', onObject: true }));
+  expect(items).toContainEqual(
+    expect.objectContaining({ label: 'Spawn', kind: 'function', side: 'server', of: 'World', onObject: false }),
+  );
+  expect(items).toContainEqual(
+    expect.objectContaining({ label: 'MoveTo', kind: 'method', of: 'Entity', onObject: true }),
+  );
   expect(items).toContainEqual(expect.objectContaining({ label: 'Color3', kind: 'library', of: null }));
   expect(items).toContainEqual(expect.objectContaining({ label: 'print', kind: 'function', of: null }));
   expect(items.every((item) => item.label !== '' && item.doc !== '')).toBe(true);

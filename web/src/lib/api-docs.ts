@@ -35,16 +35,29 @@ export function completions(pages: Page[]): Completion[] {
     }));
     if (globals || page.kind === 'record') return members;
     const kind = page.kind === 'library' ? ('library' as const) : ('class' as const);
-    const tables = [page.name, ...page.aliases].map((label) => ({ label, kind, type: '', doc: page.about, side: page.side, of: null, onObject: false }));
+    const tables = [page.name, ...page.aliases].map((label) => ({
+      label,
+      kind,
+      type: '',
+      doc: page.about,
+      side: page.side,
+      of: null,
+      onObject: false,
+    }));
     return [...tables, ...members];
   });
 }
 
 /** The pages with only those members that fit; a page whose own name fits keeps all of them. */
 export function search(pages: Page[], query: string, side: Side | 'all'): Page[] {
-  const words = query.toLowerCase().split(/[\s.:]+/).filter(Boolean);
+  const words = query
+    .toLowerCase()
+    .split(/[\s.:]+/)
+    .filter(Boolean);
   return pages.flatMap((page) => {
-    const here = page.member.filter((member) => side === 'all' || sideOf(page, member) === 'both' || sideOf(page, member) === side);
+    const here = page.member.filter(
+      (member) => side === 'all' || sideOf(page, member) === 'both' || sideOf(page, member) === side,
+    );
     const title = page.name.toLowerCase();
     const rest = words.filter((word) => !title.includes(word));
     const fits = (member: Member) => {

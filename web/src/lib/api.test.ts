@@ -33,7 +33,11 @@ test('join logs in as a guest first and again once after a 401', async () => {
 
 test('a refusal carries the words of the server', async () => {
   serve(() => json({ error: { code: 'bad_sort', message: 'Unknown sort.' } }, 400));
-  await expect(listGames({ sort: 'popular' })).rejects.toMatchObject({ status: 400, code: 'bad_sort', message: 'Unknown sort.' });
+  await expect(listGames({ sort: 'popular' })).rejects.toMatchObject({
+    status: 400,
+    code: 'bad_sort',
+    message: 'Unknown sort.',
+  });
 });
 
 test('an unreachable server and a foreign error page are readable errors', async () => {

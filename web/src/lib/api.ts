@@ -106,7 +106,11 @@ export async function call<T>(method: string, path: string, options: CallOptions
 }
 
 /** As `call`, with the ETag of the answer: send it back as If-Match to change exactly what was read. */
-export async function callFull<T>(method: string, path: string, options: CallOptions = {}): Promise<{ value: T; etag: string | null }> {
+export async function callFull<T>(
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<{ value: T; etag: string | null }> {
   const { as = 'anyone' } = options;
   const used = loadSession();
   try {
@@ -120,23 +124,38 @@ export async function callFull<T>(method: string, path: string, options: CallOpt
     forgetSession();
     // Nobody with an account becomes a guest without being told.
     if (kept?.kind === 'account') {
-      throw new ApiError(401, 'session_over', `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`);
+      throw new ApiError(
+        401,
+        'session_over',
+        `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`,
+      );
     }
     return callOnce<T>(method, path, options);
   }
 }
 
-async function callOnce<T>(method: string, path: string, { body, query, headers, signal, as = 'anyone' }: CallOptions): Promise<{ value: T; etag: string | null }> {
+async function callOnce<T>(
+  method: string,
+  path: string,
+  { body, query, headers, signal, as = 'anyone' }: CallOptions,
+): Promise<{ value: T; etag: string | null }> {
   const all = new Headers(headers);
   const kept = as === 'guest' ? await session() : as === 'nobody' ? null : loadSession();
   if (kept && !all.has('Authorization')) all.set('Authorization', `Bearer ${kept.token}`);
-  else if (as === 'me' && !kept) throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
+  else if (as === 'me' && !kept)
+    throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
   const raw = body instanceof Blob || body instanceof ArrayBuffer;
   if (body !== undefined && !raw) all.set('Content-Type', 'application/json');
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined && value !== '') search.set(name, String(value));
+  for (const [name, value] of Object.entries(query ?? {}))
+    if (value !== undefined && value !== '') search.set(name, String(value));
   const url = search.size > 0 ? `${path}?${search}` : path;
-  const response = await reach(url, { method, headers: all, signal, body: body === undefined ? undefined : raw ? body : JSON.stringify(body) });
+  const response = await reach(url, {
+    method,
+    headers: all,
+    signal,
+    body: body === undefined ? undefined : raw ? body : JSON.stringify(body),
+  });
   return { value: await answer<T>(response), etag: response.headers.get('ETag') };
 }
 
@@ -180,9 +199,14 @@ async function answer<T>(response: Response): Promise<T> {
 export async function apiError(response: Response): Promise<ApiError> {
   try {
     const body = (await response.json()) as Partial<ErrorBody>;
-    if (body.error?.message) return new ApiError(response.status, body.error.code, body.error.message, body.error.details);
+    if (body.error?.message)
+      return new ApiError(response.status, body.error.code, body.error.message, body.error.details);
   } catch {
     // Not our JSON form: a proxy answered. The status says the rest.
   }
-  return new ApiError(response.status, 'error', `Frolic answered with status ${response.status}. Try again in a moment.`);
+  return new ApiError(
+    response.status,
+    'error',
+    `Frolic answered with status ${response.status}. Try again in a moment.`,
+  );
 }

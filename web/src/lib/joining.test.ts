@@ -59,7 +59,9 @@ test('who leaves gives the turn up', async () => {
     calls.push(init.method ?? '');
     if (init.method === 'POST') return Promise.resolve(json(progress(1), 202));
     if (init.method === 'DELETE') return Promise.resolve(new Response(null, { status: 204 }));
-    return new Promise((_resolve, reject) => init.signal?.addEventListener('abort', () => reject(new DOMException('left', 'AbortError'))));
+    return new Promise((_resolve, reject) =>
+      init.signal?.addEventListener('abort', () => reject(new DOMException('left', 'AbortError'))),
+    );
   });
   const joined = join({ game_id: 'obby' }, { onwait: () => setTimeout(() => abort.abort()), signal: abort.signal });
   await expect(joined).rejects.toMatchObject({ name: 'AbortError' });

@@ -18,7 +18,12 @@ const RETRY_MS = 1000;
 /** A place in a world. Waits through cold starts and full worlds; a guest whose session ran out becomes a new one. */
 export async function join(wish: JoinRequest, { onwait, signal }: JoinOptions = {}): Promise<JoinResponse> {
   const headers = { Prefer: 'respond-async' };
-  let answer = await call<JoinResponse | JoinProgress>('POST', '/join', { as: 'guest', body: wish, headers, ...(signal && { signal }) });
+  let answer = await call<JoinResponse | JoinProgress>('POST', '/join', {
+    as: 'guest',
+    body: wish,
+    headers,
+    ...(signal && { signal }),
+  });
   while ('join_id' in answer) {
     onwait?.(answer);
     answer = await news(answer, signal);
@@ -30,7 +35,11 @@ async function news(wait: JoinProgress, signal?: AbortSignal): Promise<JoinRespo
   const path = `/join/${encodeURIComponent(wait.join_id)}`;
   for (let retries = 0; ; retries += 1) {
     try {
-      return await call('GET', path, { as: 'me', query: { after: wait.step, wait_s: NEWS_WAIT_S }, ...(signal && { signal }) });
+      return await call('GET', path, {
+        as: 'me',
+        query: { after: wait.step, wait_s: NEWS_WAIT_S },
+        ...(signal && { signal }),
+      });
     } catch (error) {
       if (signal?.aborted) {
         void call('DELETE', path, { as: 'me' }).catch(() => undefined); // it ends by itself when nobody asks

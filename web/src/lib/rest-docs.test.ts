@@ -15,7 +15,10 @@ const document: OpenApi = {
         ],
         requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Like' } } } },
         responses: {
-          '404': { description: 'no such game', content: { 'application/json': { schema: { $ref: '#/components/schemas/Err' } } } },
+          '404': {
+            description: 'no such game',
+            content: { 'application/json': { schema: { $ref: '#/components/schemas/Err' } } },
+          },
           '200': { description: 'liked' },
         },
         security: [{ bearer: [] }],
@@ -25,7 +28,16 @@ const document: OpenApi = {
   },
   components: {
     schemas: {
-      Like: { type: 'object', required: ['stars', 'kind'], properties: { stars: { type: 'integer', description: 'One to five' }, kind: { enum: ['fun', 'art'] }, why: { type: ['string', 'null'] }, inner: { $ref: '#/components/schemas/Like' } } },
+      Like: {
+        type: 'object',
+        required: ['stars', 'kind'],
+        properties: {
+          stars: { type: 'integer', description: 'One to five' },
+          kind: { enum: ['fun', 'art'] },
+          why: { type: ['string', 'null'] },
+          inner: { $ref: '#/components/schemas/Like' },
+        },
+      },
       Err: { type: 'object', properties: { code: { type: 'string' } } },
     },
   },

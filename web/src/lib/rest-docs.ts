@@ -228,7 +228,12 @@ export function sampleOf(document: OpenApi, given: Schema, depth = 0): unknown {
   const { properties, required } = fieldsOf(document, schema);
   if (properties.length > 0 && depth < DEPTH_MAX) {
     const shown = properties.filter(([name]) => required.includes(name) || depth === 0);
-    return Object.fromEntries(shown.map(([name, field]) => [name, required.includes(name) ? sampleOf(document, field, depth + 1) : optional(document, field, depth)]));
+    return Object.fromEntries(
+      shown.map(([name, field]) => [
+        name,
+        required.includes(name) ? sampleOf(document, field, depth + 1) : optional(document, field, depth),
+      ]),
+    );
   }
   switch (types.find((name) => name !== 'null')) {
     case 'string':

@@ -1,6 +1,17 @@
 // Paths to pages and back.
 import { expect, test } from 'vitest';
-import { channelPlayPath, consolePath, gamePath, managePath, parseRoute, playPath, registerPath, searchPath, signInPath, sitePath } from './routes';
+import {
+  channelPlayPath,
+  consolePath,
+  gamePath,
+  managePath,
+  parseRoute,
+  playPath,
+  registerPath,
+  searchPath,
+  signInPath,
+  sitePath,
+} from './routes';
 
 test('each path leads to its page', () => {
   expect(parseRoute('/')).toEqual({ page: 'home' });
@@ -48,7 +59,8 @@ test('a search is an address that can be shared', () => {
 });
 
 test('pages about people have addresses, and signing in leads back', () => {
-  for (const page of ['sign-in', 'register', 'account', 'admin'] as const) expect(parseRoute(`/${page}`).page).toBe(page);
+  for (const page of ['sign-in', 'register', 'account', 'admin'] as const)
+    expect(parseRoute(`/${page}`).page).toBe(page);
   const path = signInPath('/games/obby?a=1');
   const route = parseRoute('/sign-in', path.slice(path.indexOf('?')));
   expect(route.page === 'sign-in' && sitePath(route.query.get('next'))).toBe('/games/obby?a=1');
@@ -57,6 +69,7 @@ test('pages about people have addresses, and signing in leads back', () => {
 });
 
 test('nobody is led to another site after signing in', () => {
-  for (const next of ['https://evil.test/', '//evil.test/x', '/\\evil.test', 'javascript:alert(1)', '', null]) expect(sitePath(next)).toBe(null);
+  for (const next of ['https://evil.test/', '//evil.test/x', '/\\evil.test', 'javascript:alert(1)', '', null])
+    expect(sitePath(next)).toBe(null);
   expect(sitePath('/account?x=1#y')).toBe('/account?x=1');
 });

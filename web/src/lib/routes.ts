@@ -33,15 +33,32 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   const query = new URLSearchParams(search);
   if (dev && pathname === '/dev/kit') return { page: 'dev-kit' };
   if (dev && pathname === '/dev/scene') return { page: 'dev-scene', query };
-  const found = PATTERNS.find(({ segments }) => segments.length === parts.length && segments.every((segment, index) => segment.startsWith(':') || segment === parts[index]));
+  const found = PATTERNS.find(
+    ({ segments }) =>
+      segments.length === parts.length &&
+      segments.every((segment, index) => segment.startsWith(':') || segment === parts[index]),
+  );
   const page = found?.page;
   const [, second = '', third = 'overview'] = parts;
   switch (page) {
-    case 'home': case 'create': case 'worlds': case 'characters': case 'notices': case 'moderation': case 'docs-api': case 'docs-rest':
+    case 'home':
+    case 'create':
+    case 'worlds':
+    case 'characters':
+    case 'notices':
+    case 'moderation':
+    case 'docs-api':
+    case 'docs-rest':
       return { page };
-    case 'search': case 'upload': case 'sign-in': case 'register': case 'account': case 'admin':
+    case 'search':
+    case 'upload':
+    case 'sign-in':
+    case 'register':
+    case 'account':
+    case 'admin':
       return { page, query };
-    case 'game': case 'console':
+    case 'game':
+    case 'console':
       return { page, gameId: second };
     case 'play':
       return { page, gameId: second, query };
@@ -79,7 +96,8 @@ export function searchPath(wish: { q?: string; tag?: string; creator?: string; s
   return query.size > 0 ? `/search?${query}` : '/search';
 }
 /** The spell workshop, at one spell or at none. */
-export const workshopPath = (spellId?: string): string => (spellId ? `/workshop/${encodeURIComponent(spellId)}` : '/workshop');
+export const workshopPath = (spellId?: string): string =>
+  spellId ? `/workshop/${encodeURIComponent(spellId)}` : '/workshop';
 
 export const gamePath = (gameId: string): string => `/games/${encodeURIComponent(gameId)}`;
 
@@ -90,7 +108,8 @@ export function playPath(gameId: string, worldId?: string): string {
 }
 
 /** Play of a version that is not everybody's yet. */
-export const channelPlayPath = (gameId: string, channel: 'beta' | 'dev'): string => `${playPath(gameId)}?channel=${channel}`;
+export const channelPlayPath = (gameId: string, channel: 'beta' | 'dev'): string =>
+  `${playPath(gameId)}?channel=${channel}`;
 /** Signing in, and back to where somebody was. */
 export const signInPath = (next = '/'): string => withNext('/sign-in', next);
 export const registerPath = (next = '/'): string => withNext('/register', next);
@@ -107,4 +126,5 @@ function withNext(path: string, next: string): string {
   return own ? path : `${path}?next=${encodeURIComponent(next)}`;
 }
 /** Into the world that a friend invited to, beside them. */
-export const invitePlayPath = (gameId: string, code: string): string => `${playPath(gameId)}?invite=${encodeURIComponent(code)}`;
+export const invitePlayPath = (gameId: string, code: string): string =>
+  `${playPath(gameId)}?invite=${encodeURIComponent(code)}`;

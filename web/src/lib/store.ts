@@ -22,12 +22,15 @@ const own = (id: string, rest = ''): string => `/api/creator/games/${encodeURICo
 export const listTags = (signal?: AbortSignal) => call<TagList>('GET', '/api/tags', { as: 'nobody', signal });
 
 /** Why a game is where it is in Popular. */
-export const getRanking = (id: string, signal?: AbortSignal) => call<RankingBreakdown>('GET', game(id, '/ranking'), { signal });
+export const getRanking = (id: string, signal?: AbortSignal) =>
+  call<RankingBreakdown>('GET', game(id, '/ranking'), { signal });
 
-export const setLike = (id: string, liked: boolean) => call<LikeState>(liked ? 'PUT' : 'DELETE', game(id, '/like'), { as: 'guest' });
+export const setLike = (id: string, liked: boolean) =>
+  call<LikeState>(liked ? 'PUT' : 'DELETE', game(id, '/like'), { as: 'guest' });
 
 /** Puts a game on the front page or takes it off; for moderators. */
-export const setFeatured = (id: string, featured: boolean) => call<unknown>('PUT', game(id, '/featured'), { body: { featured }, as: 'me' });
+export const setFeatured = (id: string, featured: boolean) =>
+  call<unknown>('PUT', game(id, '/featured'), { body: { featured }, as: 'me' });
 
 /** Where the package comes from, for games whose creator allows it. */
 export const downloadPath = (id: string): string => game(id, '/download');
@@ -43,7 +46,8 @@ export const editGame = (id: string, edit: EditGame) => call<CreatorGame>('PATCH
 export const setPublished = (id: string, published: boolean, edition: number) =>
   call<CreatorGame>('POST', game(id, published ? '/publish' : '/unpublish'), { body: { edition }, as: 'me' });
 
-export const getChannels = (id: string, signal?: AbortSignal) => call<GameChannels>('GET', own(id, '/channels'), { as: 'me', signal });
+export const getChannels = (id: string, signal?: AbortSignal) =>
+  call<GameChannels>('GET', own(id, '/channels'), { as: 'me', signal });
 
 export const setChannel = (id: string, channel: Channel, wish: SetChannel) =>
   call<GameChannels>('PUT', game(id, `/channels/${channel}`), { body: wish, as: 'me' });
@@ -57,16 +61,20 @@ export const getVersions = (id: string, page: number, signal?: AbortSignal) =>
 export const getDashboard = (id: string, days: number, signal?: AbortSignal) =>
   call<GameDashboard>('GET', own(id, '/dashboard'), { query: { days }, as: 'me', signal });
 
-export const addScreenshot = (id: string, picture: Blob) => call<ScreenshotList>('POST', game(id, '/screenshots'), { body: picture, as: 'me' });
+export const addScreenshot = (id: string, picture: Blob) =>
+  call<ScreenshotList>('POST', game(id, '/screenshots'), { body: picture, as: 'me' });
 
 export const removeScreenshot = (id: string, picture: string) =>
   call<ScreenshotList>('DELETE', game(id, `/screenshots/${encodeURIComponent(picture)}`), { as: 'me' });
 
-export const orderScreenshots = (id: string, ids: string[]) => call<ScreenshotList>('PUT', game(id, '/screenshots/order'), { body: { ids }, as: 'me' });
+export const orderScreenshots = (id: string, ids: string[]) =>
+  call<ScreenshotList>('PUT', game(id, '/screenshots/order'), { body: { ids }, as: 'me' });
 
-export const setThumbnail = (id: string, picture: Blob) => call<unknown>('PUT', game(id, '/thumbnail'), { body: picture, as: 'me' });
+export const setThumbnail = (id: string, picture: Blob) =>
+  call<unknown>('PUT', game(id, '/thumbnail'), { body: picture, as: 'me' });
 
 export const removeThumbnail = (id: string) => call<unknown>('DELETE', game(id, '/thumbnail'), { as: 'me' });
 
 /** Looks at a package without keeping it. */
-export const validatePackage = (file: Blob, signal?: AbortSignal) => call<ValidationReport>('POST', '/api/games/validate', { body: file, as: 'guest', signal });
+export const validatePackage = (file: Blob, signal?: AbortSignal) =>
+  call<ValidationReport>('POST', '/api/games/validate', { body: file, as: 'guest', signal });

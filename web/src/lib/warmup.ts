@@ -10,7 +10,12 @@ export function warmUpPlayer(): void {
   warm = true;
   const fetchParts = () => {
     // A failure here is told when Play is pressed, by the code that needs the part.
-    const parts = [import('../routes/play/PlayPage.svelte'), import('../player/Player.svelte'), import('../player/view/world-view'), import('../player/core').then((core) => core.prepareCore())];
+    const parts = [
+      import('../routes/play/PlayPage.svelte'),
+      import('../player/Player.svelte'),
+      import('../player/view/world-view'),
+      import('../player/core').then((core) => core.prepareCore()),
+    ];
     for (const part of parts) part.catch(() => undefined);
   };
   // Safari has no idle callback.

@@ -39,7 +39,11 @@ test('a file that is not there is reported once', async () => {
 
 test('a list that did not load is asked for again', async () => {
   let asked = 0;
-  const assets = new GameAssets('g', () => (asked++ === 0 ? Promise.reject(new Error('offline')) : Promise.resolve({ revision: 'r', files: [file('assets/a.png')] })));
+  const assets = new GameAssets('g', () =>
+    asked++ === 0
+      ? Promise.reject(new Error('offline'))
+      : Promise.resolve({ revision: 'r', files: [file('assets/a.png')] }),
+  );
   expect(await assets.image('a.png')).toBe(null);
   expect(await assets.image('a.png')).toBe('/cdn/12');
 });

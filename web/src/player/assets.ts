@@ -42,7 +42,7 @@ export class GameAssets {
       return path === undefined ? null : (urls.get(path) ?? null);
     } catch (error) {
       this.#urls = null; // the next one may have more luck
-      console.warn('the list of the game\'s files did not load:', error instanceof Error ? error.message : error);
+      console.warn("the list of the game's files did not load:", error instanceof Error ? error.message : error);
       return null;
     }
   }

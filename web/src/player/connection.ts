@@ -82,8 +82,10 @@ export class WorldLink {
   /** Sends what the core has queued. */
   flush(): void {
     if (this.#closed) return;
-    for (let bytes = this.core.take_reliable(); bytes; bytes = this.core.take_reliable()) this.transport.sendReliable(bytes);
-    for (let bytes = this.core.take_datagram(); bytes; bytes = this.core.take_datagram()) this.transport.sendDatagram(bytes);
+    for (let bytes = this.core.take_reliable(); bytes; bytes = this.core.take_reliable())
+      this.transport.sendReliable(bytes);
+    for (let bytes = this.core.take_datagram(); bytes; bytes = this.core.take_datagram())
+      this.transport.sendDatagram(bytes);
   }
 
   /** Says goodbye, so that the server need not wait for a timeout to free the place. */

@@ -136,7 +136,8 @@ export function prepareCore(): Promise<CoreModule> {
 async function initialise(): Promise<CoreModule> {
   const [loadModule] = Object.values(modules);
   const [loadUrl] = Object.values(binaries);
-  if (!loadModule || !loadUrl) throw new Error('This build of the site has no client core. Run `cargo xtask wasm`, then build again.');
+  if (!loadModule || !loadUrl)
+    throw new Error('This build of the site has no client core. Run `cargo xtask wasm`, then build again.');
   const [module, url] = await Promise.all([loadModule(), loadUrl()]);
   await module.default({ module_or_path: url });
   materials = JSON.parse(module.terrain_materials()) as TerrainMaterial[];

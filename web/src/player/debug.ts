@@ -52,7 +52,11 @@ export interface FrolicDebug {
   /** Visible texts of script widgets. */
   hudTexts(): string[];
   /** The ground of blocks: what is at a place, how many chunks are drawn, when that last changed (Date.now). */
-  readonly ground: { block(x: number, y: number, z: number): string; readonly chunks: number; readonly drawnAt: number };
+  readonly ground: {
+    block(x: number, y: number, z: number): string;
+    readonly chunks: number;
+    readonly drawnAt: number;
+  };
   /** Where the player looks, in radians. */
   view(): { yaw: number; pitch: number };
   /** What is known of weapons and health. */
@@ -74,28 +78,48 @@ declare global {
 export function exposeDebug(session: PlaySession): () => void {
   const own = () => session.entity(session.ownEntity());
   const debug: FrolicDebug = {
-    get ready() { return session.phase === 'playing'; },
-    get phase() { return session.phase; },
-    get transport() { return session.link?.kind ?? null; },
-    get quality() { return session.view?.quality ?? null; },
-    get worldId() { return session.link?.join.world_id ?? null; },
-    get roomCode() { return session.roomCode; },
-    get entityId() { return session.ownEntity(); },
-    position: () => { const record = own(); return record && triple(record.position); },
-    entities: () => Array.from(session.frameRecords(), (record) => ({
-      id: record.id,
-      kind: !record.isPlayer ? 'entity' as const : record.mood > 0 ? 'npc' as const : 'player' as const,
-      npc: npcState(record.mood),
-      own: record.own,
-      grounded: record.grounded,
-      position: triple(record.position),
-      velocity: triple(record.velocity),
-      yaw: record.yaw,
-    })),
+    get ready() {
+      return session.phase === 'playing';
+    },
+    get phase() {
+      return session.phase;
+    },
+    get transport() {
+      return session.link?.kind ?? null;
+    },
+    get quality() {
+      return session.view?.quality ?? null;
+    },
+    get worldId() {
+      return session.link?.join.world_id ?? null;
+    },
+    get roomCode() {
+      return session.roomCode;
+    },
+    get entityId() {
+      return session.ownEntity();
+    },
+    position: () => {
+      const record = own();
+      return record && triple(record.position);
+    },
+    entities: () =>
+      Array.from(session.frameRecords(), (record) => ({
+        id: record.id,
+        kind: !record.isPlayer ? ('entity' as const) : record.mood > 0 ? ('npc' as const) : ('player' as const),
+        npc: npcState(record.mood),
+        own: record.own,
+        grounded: record.grounded,
+        position: triple(record.position),
+        velocity: triple(record.velocity),
+        yaw: record.yaw,
+      })),
     players: () => session.players,
     worn: (entityId) => session.view?.wornBy(entityId) ?? null,
     faded: (entityId) => session.view?.isFaded(entityId) ?? false,
-    get stalled() { return session.stalled; },
+    get stalled() {
+      return session.stalled;
+    },
     worldTime: () => session.worldTime(),
     stats: () => session.stats,
     moments,
@@ -104,8 +128,12 @@ export function exposeDebug(session: PlaySession): () => void {
     hudTexts: () => session.hud.texts(),
     ground: {
       block: (x, y, z) => session.terrain.block([x, y, z]),
-      get chunks() { return session.view?.ground.chunkCount ?? 0; },
-      get drawnAt() { return session.view?.ground.drawnAt ?? 0; },
+      get chunks() {
+        return session.view?.ground.chunkCount ?? 0;
+      },
+      get drawnAt() {
+        return session.view?.ground.drawnAt ?? 0;
+      },
     },
     view: () => ({ yaw: session.input.yaw, pitch: session.input.pitch }),
     combat: () => ({
@@ -118,7 +146,10 @@ export function exposeDebug(session: PlaySession): () => void {
     }),
     chat: () => session.chat.lines.map(({ from, text }) => ({ from, text })),
     fire: (down) => session.input.fire(down),
-    look: (yaw, pitch) => { session.input.yaw = yaw; session.input.pitch = pitch; },
+    look: (yaw, pitch) => {
+      session.input.yaw = yaw;
+      session.input.pitch = pitch;
+    },
   };
   window.__frolic = debug;
   return () => {

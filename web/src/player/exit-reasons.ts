@@ -16,11 +16,20 @@ export interface Ending {
 export function endingOf(error: unknown): Ending {
   if (error instanceof ApiError) {
     if (error.status === 0) return { title: 'Frolic is not reachable', message: error.message, retry: true };
-    if (error.status === 404) return { title: 'This world is gone', message: `${error.message} Pick another one from the store.`, retry: false };
+    if (error.status === 404)
+      return {
+        title: 'This world is gone',
+        message: `${error.message} Pick another one from the store.`,
+        retry: false,
+      };
     return { title: 'You could not join', message: error.message, retry: true };
   }
   if (error instanceof ConnectError) {
-    return { title: 'No connection to the world', message: `${error.message} A firewall may block it; try again or try another network.`, retry: true };
+    return {
+      title: 'No connection to the world',
+      message: `${error.message} A firewall may block it; try again or try another network.`,
+      retry: true,
+    };
   }
   const message = error instanceof Error ? error.message : String(error);
   return { title: 'Something broke while loading', message, retry: true };
@@ -49,7 +58,8 @@ export const lost: Ending = {
 
 export const outdated: Ending = {
   title: 'This page is out of date',
-  message: 'Frolic was updated while this page was open, and the two do not understand each other any more. Reload the page to go on where you were.',
+  message:
+    'Frolic was updated while this page was open, and the two do not understand each other any more. Reload the page to go on where you were.',
   retry: false,
   reload: true,
 };

@@ -17,8 +17,21 @@ test('flags, kind and place', () => {
   const frame = Float32Array.from([0, 1, 7, 1 | 2 | (5 << 3), 1, 2, 3, 0, 0, 0, 1, 4, 5, 6, 0.5, -0.25]);
   setId(frame, 0, 42);
   const [record] = [...records(frame)];
-  expect(record).toMatchObject({ id: 42, isPlayer: true, definition: 7, grounded: true, own: true, dead: false, mood: 5, yaw: 0.5, pitch: -0.25 });
-  expect([record?.position, record?.velocity]).toEqual([{ x: 1, y: 2, z: 3 }, { x: 4, y: 5, z: 6 }]);
+  expect(record).toMatchObject({
+    id: 42,
+    isPlayer: true,
+    definition: 7,
+    grounded: true,
+    own: true,
+    dead: false,
+    mood: 5,
+    yaw: 0.5,
+    pitch: -0.25,
+  });
+  expect([record?.position, record?.velocity]).toEqual([
+    { x: 1, y: 2, z: 3 },
+    { x: 4, y: 5, z: 6 },
+  ]);
 });
 
 test('who is in a frame again is not gone', () => {

@@ -71,7 +71,8 @@ let lastBits: Uint32Array = new Uint32Array(0);
 
 /** The same memory as whole numbers; made once per frame, though asked for each record. */
 function bitsOf(frame: Float32Array): Uint32Array {
-  if (frame !== lastFrame) [lastFrame, lastBits] = [frame, new Uint32Array(frame.buffer, frame.byteOffset, frame.length)];
+  if (frame !== lastFrame)
+    [lastFrame, lastBits] = [frame, new Uint32Array(frame.buffer, frame.byteOffset, frame.length)];
   return lastBits;
 }
 

@@ -5,9 +5,28 @@ import { leaderboard, ranked } from './leaderboard';
 
 const ROOM = { rows: 8, columns: 3 };
 
-function player(name: string, entityId: number, figures: Record<string, number | string> = {}, online = true): PlayerInfo {
-  const stats = Object.entries(figures).map(([stat, value]) => ({ name: stat, text: String(value), number: typeof value === 'number' ? value : null }));
-  return { id: name, number: entityId, entityId, name, online, left: false, team: null, stats, looks: {} } as unknown as PlayerInfo;
+function player(
+  name: string,
+  entityId: number,
+  figures: Record<string, number | string> = {},
+  online = true,
+): PlayerInfo {
+  const stats = Object.entries(figures).map(([stat, value]) => ({
+    name: stat,
+    text: String(value),
+    number: typeof value === 'number' ? value : null,
+  }));
+  return {
+    id: name,
+    number: entityId,
+    entityId,
+    name,
+    online,
+    left: false,
+    team: null,
+    stats,
+    looks: {},
+  } as unknown as PlayerInfo;
 }
 
 test('best first by the first column, then by the next, then by name; who is away comes last', () => {
@@ -23,7 +42,11 @@ test('best first by the first column, then by the next, then by name; who is awa
 });
 
 test('columns are those of all players in the order the game set them, and cells stand below their column', () => {
-  const board = leaderboard([player('Ada', 1, { Stage: 2, Falls: 5 }), player('Ben', 2, { Falls: 1, Wins: 1, More: 7 })], 1, ROOM);
+  const board = leaderboard(
+    [player('Ada', 1, { Stage: 2, Falls: 5 }), player('Ben', 2, { Falls: 1, Wins: 1, More: 7 })],
+    1,
+    ROOM,
+  );
   expect(board?.columns).toEqual(['Stage', 'Falls', 'Wins']);
   expect(board?.rows.map((row) => [row.player.name, row.own, ...row.cells])).toEqual([
     ['Ada', true, '2', '5', ''],

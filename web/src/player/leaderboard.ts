@@ -28,7 +28,8 @@ export function statNames(players: readonly PlayerInfo[]): string[] {
 /** Everybody, best first: by the first column that tells two apart, then by name; who is away comes last. */
 export function ranked(players: readonly PlayerInfo[]): PlayerInfo[] {
   const columns = statNames(players);
-  const figure = (player: PlayerInfo, name: string) => player.stats.find((stat) => stat.name === name)?.number ?? -Infinity;
+  const figure = (player: PlayerInfo, name: string) =>
+    player.stats.find((stat) => stat.name === name)?.number ?? -Infinity;
   return [...players].sort((a, b) => {
     if (a.online !== b.online) return a.online ? -1 : 1;
     for (const name of columns) {

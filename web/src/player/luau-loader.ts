@@ -8,7 +8,11 @@ const binaries = import.meta.glob<string>('../wasm/luau.wasm', { query: '?url', 
 export async function loadLuau(host: ScriptHost): Promise<Runtime> {
   const [loadUrl] = Object.values(binaries);
   if (!loadUrl) throw new Error('this build of the site has no Luau VM; run `cargo xtask luau` and build again');
-  const [{ ScriptRuntime }, { makeTools }, url] = await Promise.all([import('./luau/runtime'), import('./scripttools'), loadUrl()]);
+  const [{ ScriptRuntime }, { makeTools }, url] = await Promise.all([
+    import('./luau/runtime'),
+    import('./scripttools'),
+    loadUrl(),
+  ]);
   host.attach(makeTools(host.session));
   return ScriptRuntime.load(url, host);
 }

@@ -4,7 +4,10 @@ import { Misunderstandings, reloadOnce } from './outdated';
 
 function storage(): Storage {
   const kept = new Map<string, string>();
-  return { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => kept.set(key, value) } as unknown as Storage;
+  return {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => kept.set(key, value),
+  } as unknown as Storage;
 }
 
 test('it loads anew, and again only long after', () => {
@@ -16,7 +19,12 @@ test('it loads anew, and again only long after', () => {
 });
 
 test('without a memory it would go on for ever, so it does not begin', () => {
-  const full = { getItem: () => null, setItem: () => { throw new Error('no room'); } } as unknown as Storage;
+  const full = {
+    getItem: () => null,
+    setItem: () => {
+      throw new Error('no room');
+    },
+  } as unknown as Storage;
   const reload = vi.fn();
   expect(reloadOnce(null, reload)).toBe(false);
   expect(reloadOnce(full, reload)).toBe(false);

@@ -4,7 +4,11 @@ import { People } from './people.svelte';
 
 beforeEach(() => {
   const kept = new Map<string, string>();
-  vi.stubGlobal('localStorage', { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => kept.set(key, value), removeItem: (key: string) => kept.delete(key) });
+  vi.stubGlobal('localStorage', {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => kept.set(key, value),
+    removeItem: (key: string) => kept.delete(key),
+  });
 });
 
 test('a mute is kept and can be taken back', () => {
@@ -22,7 +26,11 @@ test('a block is kept by the platform, or not at all', async () => {
   vi.stubGlobal('fetch', (url: string, init: RequestInit) => {
     asked.push(`${init.method} ${url}`);
     const refused = url.endsWith('user_9');
-    return Promise.resolve(new Response(refused ? JSON.stringify({ error: { code: 'user_not_found', message: 'nobody' } }) : null, { status: refused ? 404 : 204 }));
+    return Promise.resolve(
+      new Response(refused ? JSON.stringify({ error: { code: 'user_not_found', message: 'nobody' } }) : null, {
+        status: refused ? 404 : 204,
+      }),
+    );
   });
   const people = new People();
   await people.block('user_1', true);

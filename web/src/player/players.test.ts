@@ -4,8 +4,27 @@ import type { PlayerInfo } from './events';
 import { mergePlayers } from './players';
 
 function player(number: number, changes: Partial<PlayerInfo> = {}): PlayerInfo {
-  const looks: PlayerInfo['looks'] = { skin: null, hair: null, shirt: null, trousers: null, accent: null, hat: 'none', face: 'smile' };
-  return { id: `user_${number}`, number, entityId: 1000 + number, name: `P${number}`, online: true, left: false, team: null, stats: [], looks, ...changes };
+  const looks: PlayerInfo['looks'] = {
+    skin: null,
+    hair: null,
+    shirt: null,
+    trousers: null,
+    accent: null,
+    hat: 'none',
+    face: 'smile',
+  };
+  return {
+    id: `user_${number}`,
+    number,
+    entityId: 1000 + number,
+    name: `P${number}`,
+    online: true,
+    left: false,
+    team: null,
+    stats: [],
+    looks,
+    ...changes,
+  };
 }
 
 test('whoever loses the connection stays in the list, away', () => {
@@ -23,7 +42,11 @@ test('only who left is dropped', () => {
 
 test('who comes is listed by number, also when they are away already', () => {
   const away = player(1, { online: false });
-  expect(mergePlayers([player(2)], [player(3), away])).toEqual({ players: [away, player(2), player(3)], came: [player(3), away], left: [] });
+  expect(mergePlayers([player(2)], [player(3), away])).toEqual({
+    players: [away, player(2), player(3)],
+    came: [player(3), away],
+    left: [],
+  });
 });
 
 test('who comes again under another number is another player to scripts', () => {

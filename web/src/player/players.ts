@@ -21,3 +21,13 @@ export function mergePlayers(known: readonly PlayerInfo[], changed: readonly Pla
     left: changed.filter((told) => told.left && wasHere(told)),
   };
 }
+
+/** Players who left and whose names scripts may still read. */
+const DEPARTED_MAX = 100;
+
+/** Adds a player who left to `departed` and drops the oldest entry above the limit. */
+export function rememberDeparted(departed: Map<number, PlayerInfo>, player: PlayerInfo): void {
+  departed.set(player.number, player);
+  const [oldest] = departed.keys();
+  if (departed.size > DEPARTED_MAX && oldest !== undefined) departed.delete(oldest);
+}

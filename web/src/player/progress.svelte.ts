@@ -59,7 +59,8 @@ export class LoadProgress {
     const total = STEPS.reduce((sum, step) => sum + step.weight, 0);
     const reached = STEPS.filter((step) => this.#done.has(step.id)).reduce((sum, step) => sum + step.weight, 0);
     const scripts = this.#scripts;
-    const part = scripts && !this.#done.has('scripts') ? (scripts.have / Math.max(scripts.total, 1)) * SCRIPTS_WEIGHT : 0;
+    const part =
+      scripts && !this.#done.has('scripts') ? (scripts.have / Math.max(scripts.total, 1)) * SCRIPTS_WEIGHT : 0;
     return (reached + part) / total;
   }
 

@@ -21,7 +21,11 @@ const look = { yaw: 0, pitch: 0 };
 const offer = (world: Surroundings) => offerTo(world, [0, 0, 0], look, OWN);
 
 test('the nearest thing in front that has a prompt', () => {
-  expect(offer(around({ 1: { at: [0, 1, -3], prompt: 'Open' }, 2: { at: [0.5, 1, -2], prompt: 'Pull' }, 3: { at: [0, 1, -1] } }))).toEqual({ id: 2, text: 'Pull' });
+  expect(
+    offer(
+      around({ 1: { at: [0, 1, -3], prompt: 'Open' }, 2: { at: [0.5, 1, -2], prompt: 'Pull' }, 3: { at: [0, 1, -1] } }),
+    ),
+  ).toEqual({ id: 2, text: 'Pull' });
 });
 
 test('nothing behind, out of reach, without a prompt or with an empty one', () => {

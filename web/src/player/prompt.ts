@@ -8,7 +8,13 @@ export interface Surroundings {
   inRadius(center: Triple, radius: number): number[];
   attribute(id: number, name: string): WireValue;
   entity(id: number, property: 'position'): Found;
-  raycast(origin: Triple, direction: Triple, max: number, tag: string, ignore: number[]): { id: number; distance: number } | null;
+  raycast(
+    origin: Triple,
+    direction: Triple,
+    max: number,
+    tag: string,
+    ignore: number[],
+  ): { id: number; distance: number } | null;
 }
 
 /** Something to use, and what its prompt says. */
@@ -23,7 +29,12 @@ const ASIDE_COS = 0.5;
 const EYE_HEIGHT_M = 1.55;
 const TEXT_CHARS_MAX = 40;
 
-export function offerTo(world: Surroundings, feet: Triple, { yaw, pitch }: { yaw: number; pitch: number }, own: number): Offer | null {
+export function offerTo(
+  world: Surroundings,
+  feet: Triple,
+  { yaw, pitch }: { yaw: number; pitch: number },
+  own: number,
+): Offer | null {
   const eyes: Triple = [feet[0], feet[1] + EYE_HEIGHT_M, feet[2]];
   const ahead: Triple = [-Math.sin(yaw) * Math.cos(pitch), Math.sin(pitch), -Math.cos(yaw) * Math.cos(pitch)];
   const offer = (id: number): Offer | null => {

@@ -3,7 +3,13 @@ import { expect, test } from 'vitest';
 import { ApiError } from '../lib/api';
 import { comesBack, hasStaleTicket, isFinal, isOutdated, type Standing } from './reconnect-policy';
 
-const playing: Standing = { hasPlace: true, reconnecting: false, restarting: false, joinedAgain: false, lastCode: null };
+const playing: Standing = {
+  hasPlace: true,
+  reconnecting: false,
+  restarting: false,
+  joinedAgain: false,
+  lastCode: null,
+};
 const reconnecting: Standing = { ...playing, reconnecting: true };
 const arriving: Standing = { ...playing, hasPlace: false };
 

@@ -14,7 +14,20 @@ const scene: SceneData = {
     { id: 2, name: 'Door', components: { Transform: { position: [3, 0, 0] }, Tag: ['door'] } },
   ],
 };
-const ada: PlayerInfo = { id: 'user_1', number: 7, entityId: 1000, name: 'Ada', online: true, left: false, team: 'Red', looks: { skin: null, hair: null, shirt: null, trousers: null, accent: null, hat: 'none', face: 'smile' }, stats: [{ name: 'Coins', text: '3', number: 3 }, { name: 'Rank', text: 'Gold', number: null }] };
+const ada: PlayerInfo = {
+  id: 'user_1',
+  number: 7,
+  entityId: 1000,
+  name: 'Ada',
+  online: true,
+  left: false,
+  team: 'Red',
+  looks: { skin: null, hair: null, shirt: null, trousers: null, accent: null, hat: 'none', face: 'smile' },
+  stats: [
+    { name: 'Coins', text: '3', number: 3 },
+    { name: 'Rank', text: 'Gold', number: null },
+  ],
+};
 
 type Row = [id: number, kind: number, definition: number, position: number[], velocity?: number[]];
 
@@ -39,7 +52,10 @@ function known() {
     frame: () => state.frame,
     scene: () => scene,
     definition: (index: number) => definitions.get(index),
-    details: (id: number) => (id === 2 ? { attributes: { Open: true }, looks: { color: [255, 0, 128] as [number, number, number] } } : undefined),
+    details: (id: number) =>
+      id === 2
+        ? { attributes: { Open: true }, looks: { color: [255, 0, 128] as [number, number, number] } }
+        : undefined,
     playerNumber: () => 7,
     raycast: () => null,
   } satisfies KnownSource;
@@ -51,16 +67,29 @@ test('standing, moving, spawned: names, places, tags, colours', () => {
   expect(world.entity(1, 'position')).toEqual({ $v: [0, 0, 0] });
   expect(world.entity(1000, 'position')).toEqual({ $v: [1, 2, 3] });
   expect(world.entity(1000, 'velocity')).toEqual({ $v: [0, 0, -5] });
-  expect(['name', 'tags', 'color'].map((key) => world.entity(2000, key as 'name'))).toEqual(['Coin', ['coin'], '#ffc53d']);
+  expect(['name', 'tags', 'color'].map((key) => world.entity(2000, key as 'name'))).toEqual([
+    'Coin',
+    ['coin'],
+    '#ffc53d',
+  ]);
   expect(world.entity(1000, 'name')).toBe('Ada');
   expect(world.entity(2, 'color')).toBe('#ff0080');
-  expect([world.attribute(2, 'Open'), world.attribute(1, 'Kind'), world.attribute(1, '__proto__')]).toEqual([true, 'grass', null]);
+  expect([world.attribute(2, 'Open'), world.attribute(1, 'Kind'), world.attribute(1, '__proto__')]).toEqual([
+    true,
+    'grass',
+    null,
+  ]);
   expect(world.entity(99, 'name')).toBe(undefined);
 });
 
 test('found by name, tag and distance; what is gone is not found', () => {
   const { world, source, state } = known();
-  expect([world.find('Door'), world.find('coin'), world.find('Ada'), world.find('x')]).toEqual([[2], [2000], [1000], []]);
+  expect([world.find('Door'), world.find('coin'), world.find('Ada'), world.find('x')]).toEqual([
+    [2],
+    [2000],
+    [1000],
+    [],
+  ]);
   expect(world.inRadius([5, 0, 0], 3)).toEqual([2, 2000]);
   source.removed.add(2);
   state.frame = new Float32Array(0);
@@ -78,7 +107,12 @@ test('two entities beyond 2^24 are two', () => {
 test('players, their figures, and those who just left', () => {
   const { world, source } = known();
   expect([world.players(), world.playerOf(1000), world.playerOf(1)]).toEqual([[7], 7, 0]);
-  expect([world.player(7, 'team'), world.stat(7, 'Coins'), world.stat(7, 'Rank'), world.stat(7, 'None')]).toEqual(['Red', 3, 'Gold', null]);
+  expect([world.player(7, 'team'), world.stat(7, 'Coins'), world.stat(7, 'Rank'), world.stat(7, 'None')]).toEqual([
+    'Red',
+    3,
+    'Gold',
+    null,
+  ]);
   expect(world.player(7, 'character')).toEqual({ $e: 1000 });
   source.players.length = 0;
   expect(world.player(7, 'name')).toBe(undefined);

@@ -19,7 +19,12 @@ export interface KnownSource {
   /** Players who left not long ago, by number: handlers may still ask for their names. */
   readonly gonePlayers: ReadonlyMap<number, PlayerInfo>;
   playerNumber(): number;
-  raycast(origin: Triple, direction: Triple, max: number, accepts: (id: number) => boolean): { id: number; distance: number; normal: Triple } | null;
+  raycast(
+    origin: Triple,
+    direction: Triple,
+    max: number,
+    accepts: (id: number) => boolean,
+  ): { id: number; distance: number; normal: Triple } | null;
 }
 
 const DEGREES = 180 / Math.PI;
@@ -136,7 +141,8 @@ export class KnownWorld implements WorldHost {
   }
 
   #name(id: number, moving: FrameRecord | null): string {
-    if (moving?.isPlayer && !moving.mood) return this.source.players.find((player) => player.entityId === id)?.name ?? 'Player';
+    if (moving?.isPlayer && !moving.mood)
+      return this.source.players.find((player) => player.entityId === id)?.name ?? 'Player';
     const scene = this.#sceneEntities.get(id);
     if (scene) return scene.name ?? '';
     return (moving && this.#prefabs[moving.definition - 1]) ?? 'Entity';
@@ -188,7 +194,8 @@ export class KnownWorld implements WorldHost {
   }
 }
 
-const own = <T>(table: Record<string, T>, name: string): T | undefined => (Object.hasOwn(table, name) ? table[name] : undefined);
+const own = <T>(table: Record<string, T>, name: string): T | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
 
 const triple = (point: { x: number; y: number; z: number }): Triple => [point.x, point.y, point.z];
 

@@ -29,7 +29,12 @@ test('a child moves with its parent, whatever their order', () => {
 });
 
 test('a loop of parents ends', () => {
-  const scene: SceneData = { entities: [{ id: 1, parent: 2 }, { id: 2, parent: 1 }] };
+  const scene: SceneData = {
+    entities: [
+      { id: 1, parent: 2 },
+      { id: 2, parent: 1 },
+    ],
+  };
   expect(resolveParts(scene)).toHaveLength(2);
 });
 

@@ -12,7 +12,8 @@ import type { LogLevel } from './scriptlogs';
 import type { Tools } from './scripttools';
 
 /** The parts of a running session that scripts may see. */
-export interface ScriptWorld extends KnownSource, CameraSource, Omit<SoundSource, 'entityPosition' | 'listener' | 'warn'> {
+export interface ScriptWorld
+  extends KnownSource, CameraSource, Omit<SoundSource, 'entityPosition' | 'listener' | 'warn'> {
   readonly hud: HudModel;
   readonly actions: ActionButtons;
   readonly assets: GameAssets;

@@ -5,7 +5,14 @@ import { browserName, parseLine, ScriptLogs } from './scriptlogs';
 
 function logs(): { sent: ClientLog[]; logs: ScriptLogs } {
   const sent: ClientLog[] = [];
-  return { sent, logs: new ScriptLogs((log) => sent.push(log), () => 'rev', 'Firefox on Linux') };
+  return {
+    sent,
+    logs: new ScriptLogs(
+      (log) => sent.push(log),
+      () => 'rev',
+      'Firefox on Linux',
+    ),
+  };
 }
 
 describe('what is sent', () => {
@@ -42,12 +49,22 @@ test('lines are taken apart', () => {
     stack: 'StarterGui/A/Hud.luau:12\nx',
     count: 1,
   });
-  expect(parseLine('error', 'StarterGui/Hud.luau: disabled')).toMatchObject({ script: 'StarterGui/Hud.luau', line: 0, message: 'disabled' });
-  expect(parseLine('error', 'the script VM crashed: x')).toMatchObject({ script: '', line: 0, message: 'the script VM crashed: x' });
+  expect(parseLine('error', 'StarterGui/Hud.luau: disabled')).toMatchObject({
+    script: 'StarterGui/Hud.luau',
+    line: 0,
+    message: 'disabled',
+  });
+  expect(parseLine('error', 'the script VM crashed: x')).toMatchObject({
+    script: '',
+    line: 0,
+    message: 'the script VM crashed: x',
+  });
 });
 
 test('browsers are named for people', () => {
-  expect(browserName('Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0')).toBe('Firefox on Linux');
+  expect(browserName('Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0')).toBe(
+    'Firefox on Linux',
+  );
   expect(browserName('Mozilla/5.0 (Linux; Android 15) Chrome/130.0 Mobile Safari/537.36')).toBe('Chrome on Android');
   expect(browserName('')).toBe('a browser');
 });

@@ -64,9 +64,21 @@ export function parseLine(level: LogLevel, text: string): ClientLogLine {
 export function browserName(agent: string): string {
   const first = (names: readonly (readonly [string, string])[]) => names.find(([mark]) => agent.includes(mark))?.[1];
   // Browsers name those they imitate too: the most particular mark first.
-  const browser = first([['Firefox/', 'Firefox'], ['Edg/', 'Edge'], ['OPR/', 'Opera'], ['Chrome/', 'Chrome'], ['Safari/', 'Safari']]);
+  const browser = first([
+    ['Firefox/', 'Firefox'],
+    ['Edg/', 'Edge'],
+    ['OPR/', 'Opera'],
+    ['Chrome/', 'Chrome'],
+    ['Safari/', 'Safari'],
+  ]);
   const system = first([
-    ['iPhone', 'iPhone'], ['iPad', 'iPad'], ['Android', 'Android'], ['Windows', 'Windows'], ['Mac OS X', 'macOS'], ['CrOS', 'ChromeOS'], ['Linux', 'Linux'],
+    ['iPhone', 'iPhone'],
+    ['iPad', 'iPad'],
+    ['Android', 'Android'],
+    ['Windows', 'Windows'],
+    ['Mac OS X', 'macOS'],
+    ['CrOS', 'ChromeOS'],
+    ['Linux', 'Linux'],
   ]);
   return [browser ?? 'a browser', system].filter(Boolean).join(' on ');
 }

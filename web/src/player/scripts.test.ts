@@ -8,20 +8,40 @@ const BUILTIN = '@builtin/client';
 const HUD = 'StarterGui/Hud.luau';
 const LATER = 'ReplicatedStorage/Later.luau';
 const entry = (path: string, lazy = false): ScriptEntry => ({
-  path, hash: `sha256:${path}`, size_bytes: 10, run_context: 'client', service: 'StarterGui', lazy, module: lazy, url: `/cdn/${path}`, entities: [],
+  path,
+  hash: `sha256:${path}`,
+  size_bytes: 10,
+  run_context: 'client',
+  service: 'StarterGui',
+  lazy,
+  module: lazy,
+  url: `/cdn/${path}`,
+  entities: [],
 });
 const LIST = 'sha256:list';
 const manifest: ScriptManifest = {
-  version: 1, server_tick: 0, revision: 'abcdef0123456789', hash: LIST, size_bytes: 5, url: '/cdn/list', signature: '', list: null,
+  version: 1,
+  server_tick: 0,
+  revision: 'abcdef0123456789',
+  hash: LIST,
+  size_bytes: 5,
+  url: '/cdn/list',
+  signature: '',
+  list: null,
 };
 const bytes = new Uint8Array([1]);
 
 /** A core that has what it was offered; `served` is what its server sends when asked. */
-function setUp({ cached = [] as string[], onCdn = [] as string[], load }: { cached?: string[]; onCdn?: string[]; load?: () => Promise<Runtime> } = {}) {
+function setUp({
+  cached = [] as string[],
+  onCdn = [] as string[],
+  load,
+}: { cached?: string[]; onCdn?: string[]; load?: () => Promise<Runtime> } = {}) {
   const calls: string[] = [];
   const runtime: Runtime = {
     run: (path) => calls.push(`run ${path}`),
-    reload: (changed, removed) => calls.push(`reload ${changed.map(({ path }) => path).join()} remove ${removed.join()}`),
+    reload: (changed, removed) =>
+      calls.push(`reload ${changed.map(({ path }) => path).join()} remove ${removed.join()}`),
     provide: (path) => calls.push(`provide ${path}`),
     dispatchEvent: (name) => calls.push(`event ${name}`),
     dispatchResult: (call, { ok }) => calls.push(`result ${call} ${ok}`),
@@ -65,7 +85,12 @@ test('a list and scripts that were kept are offered, and nothing is asked for', 
   const { calls, scripts } = setUp({ cached: [LIST, `sha256:${BUILTIN}`, `sha256:${HUD}`, `sha256:${LATER}`] });
   await scripts.manifest(manifest);
   await scripts.list();
-  expect(calls.filter((call) => call.startsWith('offer'))).toEqual(['offer @manifest', `offer ${BUILTIN}`, `offer ${HUD}`, `offer ${LATER}`]);
+  expect(calls.filter((call) => call.startsWith('offer'))).toEqual([
+    'offer @manifest',
+    `offer ${BUILTIN}`,
+    `offer ${HUD}`,
+    `offer ${LATER}`,
+  ]);
   expect(calls.some((call) => call.startsWith('request'))).toBe(false);
 });
 
@@ -74,7 +99,13 @@ test('what is missing is fetched from its address, else asked for, what can wait
   await scripts.manifest(manifest);
   expect(calls).toEqual(['offer @manifest']);
   await scripts.list();
-  expect(calls.slice(1)).toEqual([`keep ${LIST}`, `request ${BUILTIN}`, `offer ${HUD}`, `keep sha256:${HUD}`, `request ${LATER}`]);
+  expect(calls.slice(1)).toEqual([
+    `keep ${LIST}`,
+    `request ${BUILTIN}`,
+    `offer ${HUD}`,
+    `keep sha256:${HUD}`,
+    `request ${LATER}`,
+  ]);
   expect(progress).toHaveBeenLastCalledWith(20, 20, HUD);
 });
 
@@ -96,7 +127,10 @@ test('events that still wait when the line breaks go on to the scripts of the ne
   const { calls, scripts } = setUp();
   scripts.event('first', []);
   scripts.event('second', [1]);
-  expect(scripts.takeWaiting()).toEqual([{ name: 'first', args: [] }, { name: 'second', args: [1] }]);
+  expect(scripts.takeWaiting()).toEqual([
+    { name: 'first', args: [] },
+    { name: 'second', args: [1] },
+  ]);
   scripts.allTold();
   expect(scripts.takeWaiting()).toEqual([]);
   expect(calls).toEqual([]);

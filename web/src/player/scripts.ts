@@ -150,7 +150,12 @@ export class ClientScripts {
     if (total > 0) this.onprogress(0, total, '');
     if (this.#started) this.source.request_scripts(needed.map((unit) => unit.path));
     else await this.#fetchAll(needed, LANES, turn, arrived);
-    if (this.#is(turn)) await this.#fetchAll(units.filter((unit) => unit.lazy), LAZY_LANES, turn);
+    if (this.#is(turn))
+      await this.#fetchAll(
+        units.filter((unit) => unit.lazy),
+        LAZY_LANES,
+        turn,
+      );
   }
 
   /** A script has arrived over the game's connection and matches its hash. */
@@ -177,7 +182,13 @@ export class ClientScripts {
       for (const path of changed) {
         const bytecode = this.source.script(path);
         const entry = this.#entries.get(path);
-        if (bytecode) code.push({ path, bytecode, entities: entry?.entities ?? [], module: entry !== undefined && runsLater(entry) });
+        if (bytecode)
+          code.push({
+            path,
+            bytecode,
+            entities: entry?.entities ?? [],
+            module: entry !== undefined && runsLater(entry),
+          });
       }
       runtime.reload(code, removed);
     });
@@ -279,7 +290,12 @@ export class ClientScripts {
   }
 
   /** Fetches in order, a few at a time; what cannot be had at its address comes over the game's connection. */
-  async #fetchAll(units: ScriptUnit[], lanes: number, turn: number, arrived?: (unit: ScriptUnit) => void): Promise<void> {
+  async #fetchAll(
+    units: ScriptUnit[],
+    lanes: number,
+    turn: number,
+    arrived?: (unit: ScriptUnit) => void,
+  ): Promise<void> {
     const open = [...units];
     const lane = async (): Promise<void> => {
       for (let unit = open.shift(); unit !== undefined; unit = open.shift()) {
@@ -297,7 +313,8 @@ export class ClientScripts {
   #takes(unit: string, fetched: Uint8Array | null): boolean {
     if (!fetched) return false;
     const right = this.source.offer_script(unit, fetched);
-    if (!right) this.host.log('warn', `refused ${unit}: its content is not what was signed. Asking the world for it instead.`);
+    if (!right)
+      this.host.log('warn', `refused ${unit}: its content is not what was signed. Asking the world for it instead.`);
     return right;
   }
 

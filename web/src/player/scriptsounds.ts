@@ -36,9 +36,17 @@ export class ScriptSounds implements SoundHost {
   constructor(private readonly source: SoundSource) {}
 
   play(id: number, name: string, options: Record<string, WireValue>): void {
-    if (this.source.sound.knows(name)) return this.source.sound.play(name, number(options.Volume, 1), number(options.Pitch, 1));
+    if (this.source.sound.knows(name))
+      return this.source.sound.play(name, number(options.Volume, 1), number(options.Pitch, 1));
     if (this.#playing.size >= PLAYING_MAX) return;
-    const playing: Playing = { node: null, gain: null, panner: null, volume: number(options.Volume, 1), entity: 0, stopped: false };
+    const playing: Playing = {
+      node: null,
+      gain: null,
+      panner: null,
+      volume: number(options.Volume, 1),
+      entity: 0,
+      stopped: false,
+    };
     this.#playing.set(id, playing);
     void this.#start(id, name, options, playing);
   }
@@ -79,11 +87,20 @@ export class ScriptSounds implements SoundHost {
       this.#playing.delete(id);
       return;
     }
-    const node = new AudioBufferSourceNode(context, { buffer, loop: options.Loop === true, playbackRate: number(options.Pitch, 1) });
+    const node = new AudioBufferSourceNode(context, {
+      buffer,
+      loop: options.Loop === true,
+      playbackRate: number(options.Pitch, 1),
+    });
     playing.gain = new GainNode(context, { gain: playing.volume * settings.volume });
     const at = this.#place(options.At, playing);
     if (at) {
-      playing.panner = new PannerNode(context, { panningModel: 'equalpower', distanceModel: 'inverse', refDistance: 4, maxDistance: 500 });
+      playing.panner = new PannerNode(context, {
+        panningModel: 'equalpower',
+        distanceModel: 'inverse',
+        refDistance: 4,
+        maxDistance: 500,
+      });
       place(playing.panner, at);
       node.connect(playing.panner).connect(playing.gain).connect(context.destination);
     } else {
@@ -125,12 +142,14 @@ export class ScriptSounds implements SoundHost {
     }
     const response = await fetch(url);
     const bytes = await response.arrayBuffer();
-    if (!response.ok || bytes.byteLength > FILE_BYTES_MAX) throw new Error(`status ${response.status}, ${bytes.byteLength} bytes`);
+    if (!response.ok || bytes.byteLength > FILE_BYTES_MAX)
+      throw new Error(`status ${response.status}, ${bytes.byteLength} bytes`);
     return context.decodeAudioData(bytes);
   }
 }
 
-const number = (value: WireValue | undefined, otherwise: number): number => (typeof value === 'number' ? value : otherwise);
+const number = (value: WireValue | undefined, otherwise: number): number =>
+  typeof value === 'number' ? value : otherwise;
 
 function place(thing: PannerNode | AudioListener, [x, y, z]: Triple): void {
   // Firefox has no AudioParams on the listener.

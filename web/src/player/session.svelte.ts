@@ -4,7 +4,8 @@ import type { JoinRequest } from '../generated/rest';
 import { comesBack, hasStaleTicket, isFinal, isOutdated, isReplaced, type Standing } from './reconnect-policy';
 import { Liveness } from './core';
 import { endingOf, kicked, lost, outdated, refused, replaced, type Ending } from './exit-reasons';
-import { parseEvent, textOf, type CoreEvent, type CoreStats, type PlayerInfo, type TickFigures, type WireValue } from './events';
+import { parseEvent, textOf } from './events';
+import type { CoreEvent, CoreStats, PlayerInfo, TickFigures, WireValue } from './events';
 import { forgetReturned, type FrameRecord, records } from './frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
@@ -17,7 +18,7 @@ import { loadLuau } from './luau-loader';
 import { mark } from './perf-marks';
 import { Misunderstandings, reloadOnce } from './outdated';
 import { forgetPlace, keepPlace, keptPlace } from './saved-seat';
-import { mergePlayers } from './players';
+import { mergePlayers, rememberDeparted } from './players';
 import { LoadProgress } from './progress.svelte';
 import { prefabDefinitions } from './prefabs';
 import type { Components, SceneData } from './scene';
@@ -52,8 +53,6 @@ export interface SessionOptions {
 
 /** The server keeps a disconnected player's place for a minute. */
 const RECONNECT_FOR_MS = 60_000;
-/** Players who left and whose names scripts may still ask for. */
-const GONE_PLAYERS_MAX = 100;
 /** How often the place is kept in the tab while it is played: one that crashes says nothing, and the place counts from then. */
 const KEEP_PLACE_EVERY_MS = 5000;
 const RECONNECT_PAUSE_MS = [300, 1000, 2000, 4000, 8000];
@@ -286,7 +285,8 @@ export class PlaySession {
     return this.#playerNumber;
   }
 
-  raycast: ScriptWorld['raycast'] = (origin, direction, max, accepts) => this.view?.raycast(origin, direction, max, accepts) ?? null;
+  raycast: ScriptWorld['raycast'] = (origin, direction, max, accepts) =>
+    this.view?.raycast(origin, direction, max, accepts) ?? null;
 
   chaseCamera() {
     return this.view?.camera ?? null;
@@ -404,7 +404,10 @@ export class PlaySession {
       (have, total, name) => this.progress.scripts(have, total, name),
     );
     host.originOf = (path) => scripts.origin(path);
-    this.#logs = new ScriptLogs((log) => link.core.send_log(JSON.stringify(log)), () => scripts.revision);
+    this.#logs = new ScriptLogs(
+      (log) => link.core.send_log(JSON.stringify(log)),
+      () => scripts.revision,
+    );
     host.relay = (level, text) => this.#logs?.add(level, text);
     host.knownScripts = () => scripts.known();
     for (const { name, args } of unheard) scripts.event(name, args);
@@ -563,7 +566,8 @@ export class PlaySession {
     this.#feed = null;
     this.view?.ground.clear();
     const settings = this.#sceneData?.terrain;
-    if (settings && typeof Worker !== 'undefined') this.#feed = new TerrainFeed(settings, (message) => this.#drawn(message));
+    if (settings && typeof Worker !== 'undefined')
+      this.#feed = new TerrainFeed(settings, (message) => this.#drawn(message));
   }
 
   #drawn(message: FromWorker): void {
@@ -605,25 +609,20 @@ export class PlaySession {
     const { players, came, left } = mergePlayers(this.players, changed);
     this.players = players;
     this.view?.setPlayers(this.players);
-    for (const player of changed) if (player.left) this.#keepGone(player);
+    for (const player of changed) if (player.left) rememberDeparted(this.gonePlayers, player);
     for (const player of came) this.scripts?.player(true, player.number);
     for (const player of left) this.scripts?.player(false, player.number);
-  }
-
-  /** Bounded: people come and go all day. */
-  #keepGone(player: PlayerInfo): void {
-    this.gonePlayers.set(player.number, player);
-    const [oldest] = this.gonePlayers.keys();
-    if (this.gonePlayers.size > GONE_PLAYERS_MAX && oldest !== undefined) this.gonePlayers.delete(oldest);
   }
 
   #onClosed(reason: string, cause: ClosedCause = 'lost'): void {
     this.#drainEvents(); // a kick or an error may have come just before the end
     if (this.phase === 'ended' || this.#disposed) return;
-    if (isOutdated(this.#standing()) || (cause === 'unreadable' && this.#misunderstandings.again(performance.now()))) this.#endOutdated();
+    if (isOutdated(this.#standing()) || (cause === 'unreadable' && this.#misunderstandings.again(performance.now())))
+      this.#endOutdated();
     else if (this.#resumeToken) void this.#reconnect();
     // Not in yet. Where nobody said why, the server went down before it answered.
-    else if (!this.#joinedAgain && (this.#lastError === null || hasStaleTicket(this.#standing()))) void this.#joinAgain();
+    else if (!this.#joinedAgain && (this.#lastError === null || hasStaleTicket(this.#standing())))
+      void this.#joinAgain();
     else this.#end(refused(this.#lastError?.message ?? reason));
   }
 

@@ -197,19 +197,22 @@ test('where a new page is no better it says so instead of loading for ever', asy
   expect(reload).toHaveBeenCalledOnce();
 });
 
-test.each([[[]], [[WELCOME]]])('bytes that nobody can read are an accident once, and the end when they come again', async (said) => {
-  const session = await visit();
-  const first = await link(0);
-  first.tell(...said);
-  first.lose('unreadable');
-  expect(session.ending).toBeNull();
-  const second = await link(1);
-  second.tell(...said);
-  second.lose('unreadable');
-  expect(session.ending).toEqual(outdated);
-  await vi.advanceTimersByTimeAsync(120_000);
-  expect(opened).toHaveLength(2);
-});
+test.each([[[]], [[WELCOME]]])(
+  'bytes that nobody can read are an accident once, and the end when they come again',
+  async (said) => {
+    const session = await visit();
+    const first = await link(0);
+    first.tell(...said);
+    first.lose('unreadable');
+    expect(session.ending).toBeNull();
+    const second = await link(1);
+    second.tell(...said);
+    second.lose('unreadable');
+    expect(session.ending).toEqual(outdated);
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(opened).toHaveLength(2);
+  },
+);
 
 test('keys play the game while nothing else has them, whatever was opened and closed in whichever order', async () => {
   const session = await visit();
@@ -249,9 +252,16 @@ test('another tab of the same person ends this one with a way back, and without 
   const session = await visit();
   showWorld(await link(0));
   session.draw(0, 0.016);
-  opened[0]?.tell({ type: 'error', code: 'replaced', message: 'You opened this game somewhere else.' }, { type: 'kick', reason: 'You opened this game somewhere else.' });
+  opened[0]?.tell(
+    { type: 'error', code: 'replaced', message: 'You opened this game somewhere else.' },
+    { type: 'kick', reason: 'You opened this game somewhere else.' },
+  );
   opened[0]?.lose();
-  expect(session.ending).toMatchObject({ title: 'You opened this game in another tab', retryLabel: 'Play here instead', retry: true });
+  expect(session.ending).toMatchObject({
+    title: 'You opened this game in another tab',
+    retryLabel: 'Play here instead',
+    retry: true,
+  });
   await vi.advanceTimersByTimeAsync(120_000);
   expect(opened).toHaveLength(1);
 });

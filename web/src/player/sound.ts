@@ -21,7 +21,14 @@ const SOUNDS: Record<string, Tone[]> = {
     { from: 880, to: 880, seconds: 0.07, wave: 'square', gain: 0.07 },
     { from: 1320, to: 1320, seconds: 0.16, wave: 'square', gain: 0.07, at: 0.07 },
   ],
-  win: [523, 659, 784, 1047].map((hz, i) => ({ from: hz, to: hz, seconds: 0.18, wave: 'triangle' as const, gain: 0.16, at: i * 0.11 })),
+  win: [523, 659, 784, 1047].map((hz, i) => ({
+    from: hz,
+    to: hz,
+    seconds: 0.18,
+    wave: 'triangle' as const,
+    gain: 0.16,
+    at: i * 0.11,
+  })),
   shot: [
     { from: 1150, to: 260, seconds: 0.11, wave: 'sawtooth', gain: 0.05 },
     { from: 620, to: 140, seconds: 0.14, wave: 'triangle', gain: 0.16 },

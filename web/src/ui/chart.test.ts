@@ -26,5 +26,10 @@ test('a gap lifts the pen, and a lonely point is seen', () => {
   const x = (index: number) => index * 10;
   const y = (value: number) => 100 - value;
   expect(linePath([1, 2, null, 4], x, y)).toBe('M0 99L10 98M30 96h0.1');
-  expect(largest([{ name: 'a', values: [1, null, 5] }, { name: 'b', values: [2] }])).toBe(5);
+  expect(
+    largest([
+      { name: 'a', values: [1, null, 5] },
+      { name: 'b', values: [2] },
+    ]),
+  ).toBe(5);
 });

@@ -11,7 +11,8 @@ export function steps(max: number, most = 4, wholeNumbers = true): number[] {
   const top = Number.isFinite(max) && max > 0 ? max : 1;
   const rough = top / most;
   const power = 10 ** Math.floor(Math.log10(rough));
-  let step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999) ?? power * 10;
+  let step =
+    [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999) ?? power * 10;
   if (wholeNumbers) step = Math.max(1, Math.ceil(step));
   const count = Math.ceil(top / step - 1e-9);
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
@@ -26,7 +27,11 @@ export function labelled(count: number, most: number): number[] {
 }
 
 /** A path through the points; gaps lift the pen. A lonely point is a short dash. */
-export function linePath(values: readonly (number | null)[], x: (index: number) => number, y: (value: number) => number): string {
+export function linePath(
+  values: readonly (number | null)[],
+  x: (index: number) => number,
+  y: (value: number) => number,
+): string {
   let path = '';
   let drawing = false;
   values.forEach((value, index) => {

@@ -3,7 +3,14 @@ import { expect, test } from 'vitest';
 import { ago, bytes, compact, count, date, duration, percent, plural } from './format';
 
 test('sizes have a unit and at most three digits', () => {
-  expect([0, 999, 1000, 3400, 999_900, 12_345_678].map(bytes)).toEqual(['0 B', '999 B', '1.0 kB', '3.4 kB', '1.0 MB', '12 MB']);
+  expect([0, 999, 1000, 3400, 999_900, 12_345_678].map(bytes)).toEqual([
+    '0 B',
+    '999 B',
+    '1.0 kB',
+    '3.4 kB',
+    '1.0 MB',
+    '12 MB',
+  ]);
 });
 
 test('counts', () => {
@@ -24,6 +31,13 @@ test('times are told from now', () => {
 });
 
 test('lengths of time', () => {
-  expect([0, 40.9, 60, 125, 3599, 3725].map(duration)).toEqual(['0 s', '40 s', '1 min', '2 min', '59 min', '1 h 2 min']);
+  expect([0, 40.9, 60, 125, 3599, 3725].map(duration)).toEqual([
+    '0 s',
+    '40 s',
+    '1 min',
+    '2 min',
+    '59 min',
+    '1 h 2 min',
+  ]);
   expect([-1, Number.NaN].map(duration)).toEqual(['', '']);
 });

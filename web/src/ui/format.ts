@@ -13,7 +13,8 @@ export const count = (value: number): string => whole.format(value);
 export const compact = (value: number): string => short.format(value);
 
 /** "1 play", "3 plays". */
-export const plural = (value: number, one: string, many = `${one}s`): string => `${count(value)} ${value === 1 ? one : many}`;
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`;
 
 /** 0.254 → "25 %". */
 export const percent = (share: number): string => `${Math.round(share * 100)} %`;
@@ -42,7 +43,13 @@ export function ago(rfc3339: string, now = Date.now()): string {
   const at = Date.parse(rfc3339);
   if (Number.isNaN(at)) return '';
   const seconds = (at - now) / 1000;
-  const steps: [Intl.RelativeTimeFormatUnit, number][] = [['year', 31_536_000], ['month', 2_592_000], ['day', 86_400], ['hour', 3600], ['minute', 60]];
+  const steps: [Intl.RelativeTimeFormatUnit, number][] = [
+    ['year', 31_536_000],
+    ['month', 2_592_000],
+    ['day', 86_400],
+    ['hour', 3600],
+    ['minute', 60],
+  ];
   for (const [unit, length] of steps) {
     if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
   }

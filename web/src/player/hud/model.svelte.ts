@@ -2,7 +2,15 @@
 import { SvelteMap } from 'svelte/reactivity';
 
 export const ANCHORS = [
-  'TopLeft', 'Top', 'TopRight', 'Left', 'Center', 'Right', 'BottomLeft', 'Bottom', 'BottomRight',
+  'TopLeft',
+  'Top',
+  'TopRight',
+  'Left',
+  'Center',
+  'Right',
+  'BottomLeft',
+  'Bottom',
+  'BottomRight',
 ] as const;
 export type Anchor = (typeof ANCHORS)[number];
 export const KINDS = ['Label', 'Button', 'Image', 'Bar', 'List', 'Panel'] as const;
@@ -97,8 +105,24 @@ export class HudModel {
 
 function blank(id: number, kind: WidgetKind): Widget {
   return {
-    id, kind, text: '', anchor: 'TopLeft', position: null, color: null, background: null, size: SIZE_DEFAULT_PX,
-    width: null, height: null, opacity: 1, order: 0, visible: true, value: 0, image: null, items: [], layout: 'Column', parent: 0,
+    id,
+    kind,
+    text: '',
+    anchor: 'TopLeft',
+    position: null,
+    color: null,
+    background: null,
+    size: SIZE_DEFAULT_PX,
+    width: null,
+    height: null,
+    opacity: 1,
+    order: 0,
+    visible: true,
+    value: 0,
+    image: null,
+    items: [],
+    layout: 'Column',
+    parent: 0,
   };
 }
 

@@ -7,8 +7,15 @@ const ACTIONS = [
   { name: 'Dash', keys: ['LeftShift', 'RightShift', 'Q'] },
   { name: 'Taunt', keys: ['DPadUp'] },
 ];
-const at = (change: Partial<Situation>): Situation => ({ device: 'Keyboard', actions: ACTIONS, armed: false, usable: false, ...change });
-const keysOf = (situation: Situation, does: string) => allControls(situation).find((control) => control.does === does)?.keys;
+const at = (change: Partial<Situation>): Situation => ({
+  device: 'Keyboard',
+  actions: ACTIONS,
+  armed: false,
+  usable: false,
+  ...change,
+});
+const keysOf = (situation: Situation, does: string) =>
+  allControls(situation).find((control) => control.does === does)?.keys;
 
 test("the game's actions are named with the keys of the device in hand", () => {
   expect(keysOf(at({}), 'Dig')).toEqual(['Left click']);

@@ -19,17 +19,57 @@ export interface Situation {
 }
 
 const PAD_LABELS: Record<string, string> = {
-  ButtonA: 'A', ButtonB: 'B', ButtonX: 'X', ButtonY: 'Y', ButtonL1: 'LB', ButtonR1: 'RB', ButtonL2: 'LT', ButtonR2: 'RT',
-  ButtonSelect: 'View', ButtonStart: 'Start', ButtonL3: 'Left stick press', ButtonR3: 'Right stick press',
-  DPadUp: 'D-pad up', DPadDown: 'D-pad down', DPadLeft: 'D-pad left', DPadRight: 'D-pad right',
+  ButtonA: 'A',
+  ButtonB: 'B',
+  ButtonX: 'X',
+  ButtonY: 'Y',
+  ButtonL1: 'LB',
+  ButtonR1: 'RB',
+  ButtonL2: 'LT',
+  ButtonR2: 'RT',
+  ButtonSelect: 'View',
+  ButtonStart: 'Start',
+  ButtonL3: 'Left stick press',
+  ButtonR3: 'Right stick press',
+  DPadUp: 'D-pad up',
+  DPadDown: 'D-pad down',
+  DPadLeft: 'D-pad left',
+  DPadRight: 'D-pad right',
 };
 
 const KEY_LABELS: Record<string, string> = {
-  MouseLeft: 'Left click', MouseRight: 'Right click', MouseMiddle: 'Middle click',
-  LeftShift: 'Shift', RightShift: 'Shift', LeftControl: 'Ctrl', RightControl: 'Ctrl', LeftAlt: 'Alt', RightAlt: 'Alt',
-  Up: '↑', Down: '↓', Left: '←', Right: '→', Comma: ',', Period: '.', Minus: '-', Equals: '=', Slash: '/', Semicolon: ';',
-  Quote: "'", LeftBracket: '[', RightBracket: ']',
-  Zero: '0', One: '1', Two: '2', Three: '3', Four: '4', Five: '5', Six: '6', Seven: '7', Eight: '8', Nine: '9',
+  MouseLeft: 'Left click',
+  MouseRight: 'Right click',
+  MouseMiddle: 'Middle click',
+  LeftShift: 'Shift',
+  RightShift: 'Shift',
+  LeftControl: 'Ctrl',
+  RightControl: 'Ctrl',
+  LeftAlt: 'Alt',
+  RightAlt: 'Alt',
+  Up: '↑',
+  Down: '↓',
+  Left: '←',
+  Right: '→',
+  Comma: ',',
+  Period: '.',
+  Minus: '-',
+  Equals: '=',
+  Slash: '/',
+  Semicolon: ';',
+  Quote: "'",
+  LeftBracket: '[',
+  RightBracket: ']',
+  Zero: '0',
+  One: '1',
+  Two: '2',
+  Three: '3',
+  Four: '4',
+  Five: '5',
+  Six: '6',
+  Seven: '7',
+  Eight: '8',
+  Nine: '9',
 };
 
 const isPad = (key: string): boolean => key in PAD_LABELS;
@@ -40,7 +80,10 @@ export const keyLabel = (key: string): string => PAD_LABELS[key] ?? KEY_LABELS[k
 /** The game's own actions, with those of their keys that this device has. */
 function ofGame({ device, actions }: Situation): Control[] {
   const here = (key: string) => (device === 'Gamepad' ? isPad(key) : device === 'Keyboard' && !isPad(key));
-  const controls = actions.map(({ name, keys }) => ({ keys: [...new Set(keys.filter(here).map(keyLabel))], does: name }));
+  const controls = actions.map(({ name, keys }) => ({
+    keys: [...new Set(keys.filter(here).map(keyLabel))],
+    does: name,
+  }));
   return device === 'Touch' ? [] : controls.filter(({ keys }) => keys.length > 0);
 }
 
@@ -56,7 +99,10 @@ export function allControls(situation: Situation): Control[] {
       one('Drag', 'Look around'),
       one('Pinch', 'Zoom'),
       ...when(armed, one('Round red button', 'Fire; drag it to aim')),
-      ...when(situation.actions.length > 0, { keys: ['Buttons'], does: situation.actions.map(({ name }) => name).join(', ') }),
+      ...when(situation.actions.length > 0, {
+        keys: ['Buttons'],
+        does: situation.actions.map(({ name }) => name).join(', '),
+      }),
     ];
   }
   if (device === 'Gamepad') {
@@ -93,6 +139,10 @@ const NOT_AT_FIRST = ['Turn', 'Look up and down', 'Zoom', 'Network stats', 'Look
 
 /** What a newcomer needs in the first seconds. Buttons on the screen speak for themselves. */
 export function firstControls(situation: Situation): Control[] {
-  if (situation.device === 'Touch') return [{ keys: ['Drag'], does: 'Look around' }, { keys: ['Stick to the edge'], does: 'Run' }];
+  if (situation.device === 'Touch')
+    return [
+      { keys: ['Drag'], does: 'Look around' },
+      { keys: ['Stick to the edge'], does: 'Run' },
+    ];
   return allControls(situation).filter(({ does }) => !NOT_AT_FIRST.includes(does));
 }

@@ -21,7 +21,10 @@ export function readPad(input: PlayerInput, pad: Pad | null, dt: number): void {
     return Math.abs(value) > DEAD_ZONE ? Math.max(-1, Math.min(1, value)) : 0;
   };
   const before = input.pad.left;
-  const [left, right] = [{ x: axis(0), y: 0 - axis(1) }, { x: axis(2), y: 0 - axis(3) }];
+  const [left, right] = [
+    { x: axis(0), y: 0 - axis(1) },
+    { x: axis(2), y: 0 - axis(3) },
+  ];
   if ((left.x || left.y) && !before.x && !before.y) input.device = 'Gamepad';
   Object.assign(input.pad.left, left);
   Object.assign(input.pad.right, right);

@@ -89,7 +89,14 @@ test('scripts hear of keys, buttons and taps, and that they are let go', () => {
   input.key('F5', true); // the browser's own
   expect(input.isKeyDown('MouseLeft')).toBe(true);
   input.release();
-  expect(heard).toEqual(['+Q Keyboard', '+MouseLeft Mouse', '+ Tap', '+Dash Action', '-Q Keyboard', '-MouseLeft Mouse']);
+  expect(heard).toEqual([
+    '+Q Keyboard',
+    '+MouseLeft Mouse',
+    '+ Tap',
+    '+Dash Action',
+    '-Q Keyboard',
+    '-MouseLeft Mouse',
+  ]);
   open = true;
   input.key('KeyQ', true);
   input.tap(1, 2);

@@ -1,19 +1,34 @@
 // Which keys do what, and the names that scripts use for keys.
 
 export type Action =
-  | 'forward' | 'back' | 'left' | 'right' | 'jump' | 'run' | 'interact'
-  | 'turnLeft' | 'turnRight' | 'lookUp' | 'lookDown';
+  | 'forward'
+  | 'back'
+  | 'left'
+  | 'right'
+  | 'jump'
+  | 'run'
+  | 'interact'
+  | 'turnLeft'
+  | 'turnRight'
+  | 'lookUp'
+  | 'lookDown';
 
 const ACTIONS: Record<string, Action> = {
-  KeyW: 'forward', ArrowUp: 'forward',
-  KeyS: 'back', ArrowDown: 'back',
+  KeyW: 'forward',
+  ArrowUp: 'forward',
+  KeyS: 'back',
+  ArrowDown: 'back',
   KeyA: 'left',
   KeyD: 'right',
   Space: 'jump',
-  ShiftLeft: 'run', ShiftRight: 'run',
+  ShiftLeft: 'run',
+  ShiftRight: 'run',
   KeyE: 'interact',
   // For those who have no mouse.
-  ArrowLeft: 'turnLeft', ArrowRight: 'turnRight', PageUp: 'lookUp', PageDown: 'lookDown',
+  ArrowLeft: 'turnLeft',
+  ArrowRight: 'turnRight',
+  PageUp: 'lookUp',
+  PageDown: 'lookDown',
 };
 
 export function actionOf(code: string): Action | undefined {
@@ -24,11 +39,30 @@ const DIGITS = ['Zero', 'One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven', '
 
 /** Keys with a name of their own; letters and digits are computed. As in crates/script/builtin/client/input.luau. */
 const NAMES: Record<string, string> = {
-  Space: 'Space', Enter: 'Enter', NumpadEnter: 'Enter', Tab: 'Tab', Backspace: 'Backspace',
-  ArrowUp: 'Up', ArrowDown: 'Down', ArrowLeft: 'Left', ArrowRight: 'Right',
-  ShiftLeft: 'LeftShift', ShiftRight: 'RightShift', ControlLeft: 'LeftControl', ControlRight: 'RightControl',
-  AltLeft: 'LeftAlt', AltRight: 'RightAlt', Comma: 'Comma', Period: 'Period', Minus: 'Minus', Equal: 'Equals',
-  Slash: 'Slash', Semicolon: 'Semicolon', Quote: 'Quote', BracketLeft: 'LeftBracket', BracketRight: 'RightBracket',
+  Space: 'Space',
+  Enter: 'Enter',
+  NumpadEnter: 'Enter',
+  Tab: 'Tab',
+  Backspace: 'Backspace',
+  ArrowUp: 'Up',
+  ArrowDown: 'Down',
+  ArrowLeft: 'Left',
+  ArrowRight: 'Right',
+  ShiftLeft: 'LeftShift',
+  ShiftRight: 'RightShift',
+  ControlLeft: 'LeftControl',
+  ControlRight: 'RightControl',
+  AltLeft: 'LeftAlt',
+  AltRight: 'RightAlt',
+  Comma: 'Comma',
+  Period: 'Period',
+  Minus: 'Minus',
+  Equal: 'Equals',
+  Slash: 'Slash',
+  Semicolon: 'Semicolon',
+  Quote: 'Quote',
+  BracketLeft: 'LeftBracket',
+  BracketRight: 'RightBracket',
 };
 
 /** What scripts call a physical key; undefined for one they cannot use. */
@@ -40,8 +74,22 @@ export function nameOf(code: string): string | undefined {
 
 /** Buttons of a gamepad in the order of the browser's standard mapping. */
 export const PAD_BUTTONS = [
-  'ButtonA', 'ButtonB', 'ButtonX', 'ButtonY', 'ButtonL1', 'ButtonR1', 'ButtonL2', 'ButtonR2',
-  'ButtonSelect', 'ButtonStart', 'ButtonL3', 'ButtonR3', 'DPadUp', 'DPadDown', 'DPadLeft', 'DPadRight',
+  'ButtonA',
+  'ButtonB',
+  'ButtonX',
+  'ButtonY',
+  'ButtonL1',
+  'ButtonR1',
+  'ButtonL2',
+  'ButtonR2',
+  'ButtonSelect',
+  'ButtonStart',
+  'ButtonL3',
+  'ButtonR3',
+  'DPadUp',
+  'DPadDown',
+  'DPadLeft',
+  'DPadRight',
 ] as const;
 
 export const MOUSE_BUTTONS = ['MouseLeft', 'MouseMiddle', 'MouseRight'] as const;

@@ -22,8 +22,11 @@ const TAP_MS = 350;
 /** Listens until the returned function is called. */
 export function listen(canvas: HTMLElement, input: PlayerInput, actions: InputActions): () => void {
   const abort = new AbortController();
-  const on = <K extends keyof WindowEventMap>(target: EventTarget, type: K, handler: (event: WindowEventMap[K]) => void) =>
-    target.addEventListener(type, handler as EventListener, { signal: abort.signal, passive: false });
+  const on = <K extends keyof WindowEventMap>(
+    target: EventTarget,
+    type: K,
+    handler: (event: WindowEventMap[K]) => void,
+  ) => target.addEventListener(type, handler as EventListener, { signal: abort.signal, passive: false });
 
   const pauseKey = new PauseKey();
   onKeys(on, input, actions, pauseKey);
@@ -46,12 +49,17 @@ export function listen(canvas: HTMLElement, input: PlayerInput, actions: InputAc
   };
 }
 
-type On = <K extends keyof WindowEventMap>(target: EventTarget, type: K, handler: (event: WindowEventMap[K]) => void) => void;
+type On = <K extends keyof WindowEventMap>(
+  target: EventTarget,
+  type: K,
+  handler: (event: WindowEventMap[K]) => void,
+) => void;
 
 function onKeys(on: On, input: PlayerInput, actions: InputActions, pauseKey: PauseKey): void {
   on(window, 'keydown', (event) => {
     actions.gesture();
-    if (event.code === 'Escape') return !event.repeat && pauseKey.escape(event.timeStamp) ? actions.togglePause() : undefined;
+    if (event.code === 'Escape')
+      return !event.repeat && pauseKey.escape(event.timeStamp) ? actions.togglePause() : undefined;
     if (!input.enabled || isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.code === 'Tab') {
       event.preventDefault();
@@ -139,5 +147,7 @@ function onFingers(on: On, canvas: HTMLElement, input: PlayerInput, actions: Inp
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+  return (
+    target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement
+  );
 }

@@ -36,7 +36,17 @@ function cast(): Cast {
   const [draws, answers] = readFileSync(`${TESTS}/spells/told.txt`, 'utf8').trim().split(/ (.*)/s);
   const [caster, seed, tick] = [10, 8_123_456_789, 1];
   const target: Cast['target'] = [1, 2, 3];
-  return { spellId: 'agree', revisionId: '', caster, target, params: [{ power: 3 }], seed, draws: Number(draws), answers: JSON.parse(answers!) as WireValue[], tick };
+  return {
+    spellId: 'agree',
+    revisionId: '',
+    caster,
+    target,
+    params: [{ power: 3 }],
+    seed,
+    draws: Number(draws),
+    answers: JSON.parse(answers!) as WireValue[],
+    tick,
+  };
 }
 
 const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
@@ -59,7 +69,9 @@ beforeAll(async () => {
   const built = process.env.LUAUC;
   const args = built ? [] : ['run', '--quiet', '--package', 'frolic-script', '--example', 'luauc'];
   const input = JSON.stringify({ ...MODULES, ...Object.fromEntries(own) });
-  compiled = JSON.parse(execFileSync(built ?? 'cargo', args, { cwd: ROOT, input, maxBuffer: 64 << 20 }).toString()) as Compiled;
+  compiled = JSON.parse(
+    execFileSync(built ?? 'cargo', args, { cwd: ROOT, input, maxBuffer: 64 << 20 }).toString(),
+  ) as Compiled;
 }, 900_000);
 
 const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, 'hex'));
@@ -145,7 +157,10 @@ test.each(files.map(({ name }) => name))('%s', async (name) => {
   }
   runtime.dispose();
   expect(host.logs.filter((line) => line.startsWith('error'))).toEqual([]);
-  expect(host.logs.some((line) => line.endsWith(FINISHED)), 'it reaches its end').toBe(true);
+  expect(
+    host.logs.some((line) => line.endsWith(FINISHED)),
+    'it reaches its end',
+  ).toBe(true);
 });
 
 test('a spell goes the same way on both sides', async () => {
@@ -162,19 +177,32 @@ test('a spell goes the same way on both sides', async () => {
 test('client scripts have exactly what is defined', async () => {
   const runtime = await start(new TestHost());
   const luau = new Set(
-    '_VERSION assert bit32 buffer coroutine error getmetatable ipairs math next pairs pcall rawequal rawget rawlen rawset select setmetatable string table tonumber tostring type unpack utf8 vector xpcall'.split(' '),
+    '_VERSION assert bit32 buffer coroutine error getmetatable ipairs math next pairs pcall rawequal rawget rawlen rawset select setmetatable string table tonumber tostring type unpack utf8 vector xpcall'.split(
+      ' ',
+    ),
   );
   const aliases = PAGES.flatMap((page) => page.aliases);
-  const there = new Set(runtime.members().filter((name) => !luau.has(name) && !aliases.includes(name.split('.')[0]! === name ? '' : name.split('.')[0]!)));
+  const there = new Set(
+    runtime
+      .members()
+      .filter((name) => !luau.has(name) && !aliases.includes(name.split('.')[0]! === name ? '' : name.split('.')[0]!)),
+  );
   const wanted = new Set<string>();
   for (const page of PAGES.filter(({ side }) => side !== 'server')) {
     if (page.kind === 'record' && page.name !== 'PlayingSound') continue;
-    if (page.kind === 'library' || page.member.some((member) => member.static)) [page.name, ...page.aliases].forEach((name) => wanted.add(name));
+    if (page.kind === 'library' || page.member.some((member) => member.static))
+      [page.name, ...page.aliases].forEach((name) => wanted.add(name));
     for (const member of page.member) {
       if (member.kind === 'callback' || (member.side ?? page.side) === 'server') continue;
       wanted.add(page.kind === 'globals' ? member.name : `${page.name}.${member.name}`);
     }
   }
-  expect([...there].filter((name) => !wanted.has(name)), 'there, but not defined in crates/script/api').toEqual([]);
-  expect([...wanted].filter((name) => !there.has(name)), 'defined in crates/script/api, but not there').toEqual([]);
+  expect(
+    [...there].filter((name) => !wanted.has(name)),
+    'there, but not defined in crates/script/api',
+  ).toEqual([]);
+  expect(
+    [...wanted].filter((name) => !there.has(name)),
+    'defined in crates/script/api, but not there',
+  ).toEqual([]);
 });

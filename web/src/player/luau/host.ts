@@ -49,7 +49,11 @@ export interface TerrainHost {
   /** Empty for air. */
   block(place: Triple): string;
   height(x: number, z: number): number | null;
-  raycast(origin: Triple, direction: Triple, max: number): { distance: number; normal: Triple; block: Triple; material: string } | null;
+  raycast(
+    origin: Triple,
+    direction: Triple,
+    max: number,
+  ): { distance: number; normal: Triple; block: Triple; material: string } | null;
   /** Asks the server; `size` has one number for a ball, three for a box. */
   request(op: string, center: Triple, size: number[], material: string | null): void;
 }
@@ -94,7 +98,13 @@ export interface WorldHost {
   /** Entities with this name or tag. */
   find(word: string): number[];
   inRadius(center: Triple, radius: number): number[];
-  raycast(origin: Triple, direction: Triple, max: number, tag: string, ignore: number[]): { id: number; distance: number; normal: Triple } | null;
+  raycast(
+    origin: Triple,
+    direction: Triple,
+    max: number,
+    tag: string,
+    ignore: number[],
+  ): { id: number; distance: number; normal: Triple } | null;
   /** Numbers of everybody here. */
   players(): number[];
   /** The number of the player whose character this is, or 0. */
@@ -182,7 +192,9 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       return 2;
     },
     report: (vm) => {
-      const frames = text(vm, 3).split('\n').map((line) => line.trim());
+      const frames = text(vm, 3)
+        .split('\n')
+        .map((line) => line.trim());
       const readable = frames.filter((line) => line && !line.startsWith('@builtin') && !line.startsWith('[C]'));
       host.log('error', [located(text(vm, 2), readable), ...readable].join('\n'));
       return 0;
@@ -209,7 +221,9 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
     fireServerUnreliable: (vm, count) =>
       send(vm, count, () => host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities), false)),
     castSpell: (vm, count) =>
-      send(vm, count, () => host.castSpell(text(vm, 1), count > 1 ? (readValues(vm, 2, 2, natives.entities)[0] ?? null) : null)),
+      send(vm, count, () =>
+        host.castSpell(text(vm, 1), count > 1 ? (readValues(vm, 2, 2, natives.entities)[0] ?? null) : null),
+      ),
     invokeServer: (vm, count) =>
       send(vm, count, () => host.invokeServer(vm.number(1), text(vm, 2), readValues(vm, 3, count, natives.entities))),
     uiCreate: (vm) => (host.uiCreate(vm.number(1), text(vm, 2), properties(vm, 3, natives)), 0),
@@ -317,7 +331,11 @@ function worldFunctions(natives: Natives): Record<string, HostFunction> {
     localPlayer: (vm) => (vm.pushNumber(world.localPlayer()), 1),
     playerProperty: (vm) => {
       const [number, property] = [vm.number(1), PLAYER_PROPERTIES[vm.number(2)]];
-      return give(vm, property && world.player(number, property), () => `player ${number} is not in this world (any more)`);
+      return give(
+        vm,
+        property && world.player(number, property),
+        () => `player ${number} is not in this world (any more)`,
+      );
     },
     npcs: (vm) => give(vm, world.npcs(), () => ''),
     npc: (vm) => {

@@ -73,7 +73,8 @@ const SOURCES: Record<string, string> = {
     UI.Label({ Text = "a" }) UI.Button({ Text = "b" })
     Input.BindAction("Dash", "Q", print)
     function OnTick() while true do end end`,
-  'Workspace/Lamp.luau': 'print("lamp", entity.Id, entity.Position.X, entity.Attributes.Team, entity:GetAttribute("None"))',
+  'Workspace/Lamp.luau':
+    'print("lamp", entity.Id, entity.Position.X, entity.Attributes.Team, entity:GetAttribute("None"))',
 };
 
 /** Each runs beside Honest.luau. */
@@ -111,7 +112,11 @@ beforeAll(async () => {
   // `cargo xtask test` has built the compiler and says where; alone, cargo builds it.
   const built = process.env.LUAUC;
   const args = built ? [] : ['run', '--quiet', '--package', 'frolic-script', '--example', 'luauc'];
-  const output = execFileSync(built ?? 'cargo', args, { cwd: ROOT, input: JSON.stringify(SOURCES), maxBuffer: 64 << 20 });
+  const output = execFileSync(built ?? 'cargo', args, {
+    cwd: ROOT,
+    input: JSON.stringify(SOURCES),
+    maxBuffer: 64 << 20,
+  });
   compiled = JSON.parse(output.toString()) as Compiled;
 }, 900_000);
 
@@ -138,9 +143,15 @@ test('the HUD shows what the server says', async () => {
   runtime.dispatchEvent('Falls', [3]);
   runtime.dispatchEvent('Unknown', [3]);
   runtime.dispatchEvent('Unknown', [4]);
-  expect(host.logs).toEqual(['warn @network: "Unknown" came from the server, and nothing listens to it: Network.OnServerEvent("Unknown", …)']);
+  expect(host.logs).toEqual([
+    'warn @network: "Unknown" came from the server, and nothing listens to it: Network.OnServerEvent("Unknown", …)',
+  ]);
   expect(host.screen[0]).toMatch(/^create 1 Label /);
-  expect(JSON.parse(host.screen[0]!.slice('create 1 Label '.length))).toEqual({ Text: 'Falls: 0', Anchor: 'TopLeft', Size: 24 });
+  expect(JSON.parse(host.screen[0]!.slice('create 1 Label '.length))).toEqual({
+    Text: 'Falls: 0',
+    Anchor: 'TopLeft',
+    Size: 24,
+  });
   expect(host.screen.slice(1)).toEqual(['update 1 {"Text":"Falls: 3"}', 'remove 1']);
   runtime.dispose();
 });
@@ -219,7 +230,12 @@ test('modules run once, when required', async () => {
   expect(host.logs.map((line) => line.replace(/^.*?: /, ''))).toEqual(['module runs', '42 true']);
 });
 
-const code = (path: string, as = path) => ({ path: as, bytecode: bytes(compiled.scripts[path]!), entities: [], module: path.startsWith('ReplicatedStorage/') });
+const code = (path: string, as = path) => ({
+  path: as,
+  bytecode: bytes(compiled.scripts[path]!),
+  entities: [],
+  module: path.startsWith('ReplicatedStorage/'),
+});
 const texts = () => host.logs.map((line) => line.replace(/^.*?: /, ''));
 
 test('a changed script starts again with its state, and what it had put up is gone', async () => {
@@ -227,7 +243,11 @@ test('a changed script starts again with its state, and what it had put up is go
   runtime.reload([code('StarterGui/Count2.luau', 'StarterGui/Count.luau')], []);
   ticks(runtime, 2);
   expect(texts()).toEqual(['got 6']);
-  expect(host.screen.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual(['create 1', 'remove 1', 'create 2']);
+  expect(host.screen.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual([
+    'create 1',
+    'remove 1',
+    'create 2',
+  ]);
   runtime.reload([], ['StarterGui/Count.luau']);
   expect(host.screen.at(-1)).toBe('remove 2');
 });
@@ -261,15 +281,19 @@ test('an attached script sees its entity', async () => {
   expect(host.logs[0]).toMatch(/lamp 2 2 red nil$/);
 });
 
-test.each(HOSTILE.map((body, i) => [body, i] as const))('hostile: %s', async (_body, i) => {
-  const runtime = await start(`StarterPlayer/Hostile${i}.luau`, 'StarterPlayer/Honest.luau');
-  ticks(runtime, 10);
-  runtime.dispatchEvent('Count', []);
-  expect(host.sent.at(-1)).toEqual(['Count', [10], true]);
-  expect(host.logs.join('\n')).not.toContain('escaped');
-  expect(runtime.memoryBytes).toBeLessThan(48 << 20);
-  runtime.dispose();
-}, 20_000);
+test.each(HOSTILE.map((body, i) => [body, i] as const))(
+  'hostile: %s',
+  async (_body, i) => {
+    const runtime = await start(`StarterPlayer/Hostile${i}.luau`, 'StarterPlayer/Honest.luau');
+    ticks(runtime, 10);
+    runtime.dispatchEvent('Count', []);
+    expect(host.sent.at(-1)).toEqual(['Count', [10], true]);
+    expect(host.logs.join('\n')).not.toContain('escaped');
+    expect(runtime.memoryBytes).toBeLessThan(48 << 20);
+    runtime.dispose();
+  },
+  20_000,
+);
 
 test('the widgets and actions of a script that is ended go with it', async () => {
   const runtime = await start('StarterPlayer/Fatal.luau');

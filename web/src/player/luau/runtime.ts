@@ -18,7 +18,24 @@ const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
 
-const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player', 'cast', 'cast_refused', 'terrain', 'happened'] as const;
+const ENTRIES = [
+  'tick',
+  'drain',
+  'stopped',
+  'end_category',
+  'run',
+  'reload',
+  'arrived',
+  'event',
+  'result',
+  'ui',
+  'input',
+  'player',
+  'cast',
+  'cast_refused',
+  'terrain',
+  'happened',
+] as const;
 type EntryName = (typeof ENTRIES)[number];
 
 /** What is loaded for a path. */
@@ -96,9 +113,21 @@ export class ScriptRuntime {
       .flatMap(({ path, entities }) => (entities.length > 0 ? entities : [0]).map((id) => [path, id] as const));
     this.#enter('reload', (vm) => {
       if (!vm.reserve(16)) throw new Error('the script VM has no room for a reload');
-      this.#pushTable([...game.map(({ path }) => path), ...removed], (path) => vm.pushString(path), () => vm.pushBoolean(true));
-      this.#pushTable(starts, (_, i) => vm.pushNumber(i + 1), ([path]) => vm.pushString(path));
-      this.#pushTable(starts, (_, i) => vm.pushNumber(i + 1), ([, id]) => vm.pushNumber(id));
+      this.#pushTable(
+        [...game.map(({ path }) => path), ...removed],
+        (path) => vm.pushString(path),
+        () => vm.pushBoolean(true),
+      );
+      this.#pushTable(
+        starts,
+        (_, i) => vm.pushNumber(i + 1),
+        ([path]) => vm.pushString(path),
+      );
+      this.#pushTable(
+        starts,
+        (_, i) => vm.pushNumber(i + 1),
+        ([, id]) => vm.pushNumber(id),
+      );
       vm.pushBoolean(false);
       return 4;
     });
@@ -353,7 +382,8 @@ export class ScriptRuntime {
     const [path, count] = [vm.string(-2) ?? '', vm.number(-1)];
     vm.pop(2);
     vm.collect();
-    if (count > 0) this.#host.log('error', `${path}: disabled: it holds most of the ${LIMITS.memoryBytes >> 20} MiB of scripts`);
+    if (count > 0)
+      this.#host.log('error', `${path}: disabled: it holds most of the ${LIMITS.memoryBytes >> 20} MiB of scripts`);
   }
 
   #recover(outcome: Extract<Outcome, { ok: false }>): void {
@@ -361,7 +391,8 @@ export class ScriptRuntime {
     const instance = 'stopped' in outcome ? outcome.instance : 0;
     if (vm.usedBytes > LIMITS.memoryBytes / 2) vm.collect();
     // A script that filled the memory and left a few bytes would starve the others all the same.
-    const hoards = 'stopped' in outcome && outcome.stopped === 'memory' && vm.usedBytes > LIMITS.memoryBytes * HOARD_SHARE;
+    const hoards =
+      'stopped' in outcome && outcome.stopped === 'memory' && vm.usedBytes > LIMITS.memoryBytes * HOARD_SHARE;
     vm.pushReference(this.#entry!.stopped);
     vm.pushNumber(instance);
     vm.pushNumber(hoards ? 1 : OFFENCES_MAX);
@@ -386,6 +417,8 @@ function describe(outcome: Extract<Outcome, { ok: false }>): string {
     outcome.stopped === 'time'
       ? `stopped after ${LIMITS.sliceMs} ms without a pause; use task.wait in long loops`
       : `stopped because the scripts use more than ${LIMITS.memoryBytes >> 20} MiB`;
-  const frames = outcome.trace.split('\n').filter((line) => line && !line.startsWith('@builtin') && !line.startsWith('[C]'));
+  const frames = outcome.trace
+    .split('\n')
+    .filter((line) => line && !line.startsWith('@builtin') && !line.startsWith('[C]'));
   return [why, ...frames].join('\n');
 }

@@ -64,7 +64,12 @@ export class TestHost implements ClientHost {
     return this.keys.has(name);
   }
   inputVector(which: number): Triple {
-    return [[100, 50, 0], [3, 4, 1], [0.5, -0.5, 0], [0, 1, 0]][which] as Triple;
+    return [
+      [100, 50, 0],
+      [3, 4, 1],
+      [0.5, -0.5, 0],
+      [0, 1, 0],
+    ][which] as Triple;
   }
   inputDevice(): string {
     return 'Keyboard';
@@ -113,7 +118,8 @@ export class TestHost implements ClientHost {
   };
 
   readonly effects = {
-    particles: (at: Triple, options: Record<string, WireValue>) => void this.screen.push(`particles ${at.join(' ')} ${JSON.stringify(options)}`),
+    particles: (at: Triple, options: Record<string, WireValue>) =>
+      void this.screen.push(`particles ${at.join(' ')} ${JSON.stringify(options)}`),
     beam: (from: Triple, to: Triple, options: Record<string, WireValue>) =>
       void this.screen.push(`beam ${from.join(' ')} to ${to.join(' ')} ${JSON.stringify(options)}`),
   };
@@ -126,7 +132,12 @@ export class TestHost implements ClientHost {
     height: (x: number) => (Math.abs(x) < 32 ? 0 : null),
     raycast: ([x, y, z]: Triple, direction: Triple, max: number) =>
       direction[1] < -0.5 && x > 20 && y > 0 && max >= y
-        ? { distance: y, normal: [0, 1, 0] as Triple, block: [Math.floor(x) + 0.5, -0.5, Math.floor(z) + 0.5] as Triple, material: 'stone' }
+        ? {
+            distance: y,
+            normal: [0, 1, 0] as Triple,
+            block: [Math.floor(x) + 0.5, -0.5, Math.floor(z) + 0.5] as Triple,
+            material: 'stone',
+          }
         : null,
     request: (op: string, center: Triple, size: number[], material: string | null) =>
       void this.screen.push(`terrain ${op} ${center.join(' ')} of ${size.join(' ')} ${material ?? 'nothing'}`),
@@ -149,7 +160,8 @@ export class TestHost implements ClientHost {
       return values[property];
     },
     attribute: (id: number, name: string) => this.entities.get(id)?.attributes[name] ?? null,
-    find: (word: string) => [...this.entities].filter(([, e]) => e.name === word || e.tags.includes(word)).map(([id]) => id),
+    find: (word: string) =>
+      [...this.entities].filter(([, e]) => e.name === word || e.tags.includes(word)).map(([id]) => id),
     inRadius: ([x]: Triple, radius: number) => [...this.entities.keys()].filter((id) => Math.abs(id - x) <= radius),
     raycast: (origin: Triple, direction: Triple, max: number, tag: string, ignore: number[]) =>
       direction[1] < -0.5 && max >= origin[1] && !ignore.includes(1) && tag === ''

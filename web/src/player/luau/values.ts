@@ -58,16 +58,19 @@ class Reader {
   }
 
   #string(at: number): string {
-    if (this.vm.stringLength(at) > STRING_BYTES_MAX) throw new Error(`a string is longer than ${STRING_BYTES_MAX} bytes`);
+    if (this.vm.stringLength(at) > STRING_BYTES_MAX)
+      throw new Error(`a string is longer than ${STRING_BYTES_MAX} bytes`);
     return this.vm.string(at) ?? '';
   }
 
   #buffer(at: number): WireValue {
-    if ((this.vm.bufferLength(at) ?? 0) > STRING_BYTES_MAX) throw new Error(`a buffer is longer than ${STRING_BYTES_MAX} bytes`);
+    if ((this.vm.bufferLength(at) ?? 0) > STRING_BYTES_MAX)
+      throw new Error(`a buffer is longer than ${STRING_BYTES_MAX} bytes`);
     // In pieces: a call takes only so many arguments.
     const bytes = this.vm.buffer(at);
     let text = '';
-    for (let from = 0; from < bytes.length; from += 4096) text += String.fromCharCode(...bytes.subarray(from, from + 4096));
+    for (let from = 0; from < bytes.length; from += 4096)
+      text += String.fromCharCode(...bytes.subarray(from, from + 4096));
     return { $b: btoa(text) };
   }
 

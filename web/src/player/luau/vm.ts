@@ -72,9 +72,7 @@ export interface Limits {
 
 /** How a call into the VM ended. */
 export type Outcome =
-  | { ok: true }
-  | { ok: false; error: string }
-  | { ok: false; stopped: StopReason; instance: number; trace: string };
+  { ok: true } | { ok: false; error: string } | { ok: false; stopped: StopReason; instance: number; trace: string };
 
 const HOST_ERROR = -1;
 const decoder = new TextDecoder();

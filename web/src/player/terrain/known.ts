@@ -3,7 +3,14 @@ import { type ClientCore, terrainMaterials } from '../core';
 import type { TerrainHost, Triple } from '../luau/host';
 
 /** Why the server did not change the ground; scripts say it in their own words. */
-export const TERRAIN_REFUSALS = new Set(['protected', 'occupied', 'out_of_reach', 'not_editable', 'forbidden_material', 'too_large']);
+export const TERRAIN_REFUSALS = new Set([
+  'protected',
+  'occupied',
+  'out_of_reach',
+  'not_editable',
+  'forbidden_material',
+  'too_large',
+]);
 
 export class KnownTerrain implements TerrainHost {
   constructor(private readonly core: () => ClientCore | undefined) {}
@@ -29,7 +36,11 @@ export class KnownTerrain implements TerrainHost {
     return this.core()?.terrain_height(x, z) ?? null;
   }
 
-  raycast(origin: Triple, direction: Triple, max: number): { distance: number; normal: Triple; block: Triple; material: string } | null {
+  raycast(
+    origin: Triple,
+    direction: Triple,
+    max: number,
+  ): { distance: number; normal: Triple; block: Triple; material: string } | null {
     const hit = this.core()?.terrain_raycast(new Float32Array([...origin, ...direction]), max);
     if (!hit || hit.length < 8) return null;
     const [distance = 0, nx = 0, ny = 0, nz = 0, x = 0, y = 0, z = 0, number = 0] = hit;

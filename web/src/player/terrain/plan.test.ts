@@ -28,7 +28,10 @@ test('what changed comes before what was never drawn, and only if it is drawn', 
   const plan = new DrawPlan(grid);
   plan.look([1, 40, 1], 100);
   for (let i = 0; i < 10; i++) plan.next();
-  plan.change([[0, 1, 0], [3, 3, 3]]);
+  plan.change([
+    [0, 1, 0],
+    [3, 3, 3],
+  ]);
   expect(plan.next()).toEqual([0, 1, 0]);
   expect(plan.next()).not.toEqual([0, 1, 0]);
 });

@@ -43,7 +43,8 @@ export class DrawPlan {
   /** The chunk to draw now; null when all is done. */
   next(): ChunkPlace | null {
     let nearest: ChunkPlace | null = null;
-    for (const place of this.#changed.values()) if (!nearest || this.#away(place) < this.#away(nearest)) nearest = place;
+    for (const place of this.#changed.values())
+      if (!nearest || this.#away(place) < this.#away(nearest)) nearest = place;
     const place = nearest ?? this.#waiting.pop() ?? null;
     if (place) {
       this.#changed.delete(keyOf(place));

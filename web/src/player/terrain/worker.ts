@@ -27,7 +27,15 @@ async function start(settings: string): Promise<void> {
   try {
     const { TerrainMesher } = await prepareCore();
     mesher = new TerrainMesher(settings);
-    const [x, y, z, countX, countY, countZ, chunkM] = mesher.grid() as unknown as [number, number, number, number, number, number, number];
+    const [x, y, z, countX, countY, countZ, chunkM] = mesher.grid() as unknown as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
     plan = new DrawPlan({ first: [x, y, z], count: [countX, countY, countZ], chunkM });
     tell({ type: 'ready', chunkM });
     const waiting = early ?? [];

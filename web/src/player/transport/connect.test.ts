@@ -4,7 +4,10 @@ import { connect, parseTransport, type Openers } from './connect';
 import type { Transport, TransportHandlers } from './transport';
 import { hexBytes } from './webtransport';
 
-const transports = { websocket: { url: 'ws://host/ws' }, webtransport: { url: 'https://host/game', cert_sha256: 'ab' } };
+const transports = {
+  websocket: { url: 'ws://host/ws' },
+  webtransport: { url: 'https://host/game', cert_sha256: 'ab' },
+};
 const handlers: TransportHandlers = { packet: vi.fn(), stream: vi.fn(), closed: vi.fn() };
 const fake = (kind: Transport['kind']): Transport => ({ kind, sendReliable() {}, sendDatagram() {}, close() {} });
 

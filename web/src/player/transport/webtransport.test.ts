@@ -30,7 +30,11 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllGlobals());
 
 const open = () =>
-  openWebTransport({ url: 'https://host/game', cert_sha256: '' }, { packet() {}, stream() {}, closed() {} }, new AbortController().signal);
+  openWebTransport(
+    { url: 'https://host/game', cert_sha256: '' },
+    { packet() {}, stream() {}, closed() {} },
+    new AbortController().signal,
+  );
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
 test('all datagrams of one moment leave: the inputs, and the ping behind them', async () => {

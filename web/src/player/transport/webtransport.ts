@@ -36,7 +36,10 @@ export async function openWebTransport(
     (info) => end(info.reason || 'connection closed'),
     (error: unknown) => end(describe(error)),
   );
-  void pump(stream.readable, handlers.stream).then(() => end('stream ended'), (error: unknown) => end(describe(error)));
+  void pump(stream.readable, handlers.stream).then(
+    () => end('stream ended'),
+    (error: unknown) => end(describe(error)),
+  );
   void pump(connection.datagrams.readable, handlers.packet).catch(() => undefined);
 
   const reliable = stream.writable.getWriter();
@@ -46,7 +49,8 @@ export async function openWebTransport(
   connection.datagrams.incomingHighWaterMark = DATAGRAMS_QUEUED_MAX;
   const datagrams = connection.datagrams.writable.getWriter();
   // A write fails only when the connection is gone, which `closed` reports.
-  const write = (writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> => writer.write(bytes).catch(() => undefined);
+  const write = (writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> =>
+    writer.write(bytes).catch(() => undefined);
   let waiting = 0;
   return {
     kind: 'webtransport',

@@ -25,7 +25,10 @@ export interface PageFigures {
 
 export function debugRows(stats: CoreStats, page: PageFigures): DebugRow[] {
   const rows: DebugRow[] = [];
-  const group = (name: DebugGroup) => (label: string, value: string, warn = false) => rows.push({ group: name, name: label, value, warn });
+  const group =
+    (name: DebugGroup) =>
+    (label: string, value: string, warn = false) =>
+      rows.push({ group: name, name: label, value, warn });
   const line = group('line');
   line('state', page.phase, page.phase !== 'playing');
   line('transport', page.transport ?? '–', page.transport === 'websocket');
@@ -56,14 +59,16 @@ export function debugRows(stats: CoreStats, page: PageFigures): DebugRow[] {
     server('tick takes', `${page.server.tickMs.toFixed(2)} ms`, page.server.tickMs > 10);
     server('longest tick', `${page.server.worstMs.toFixed(2)} ms`, page.server.worstMs > 16);
     // What takes next to nothing is left out: most games have no NPCs, many no bodies.
-    for (const stage of page.server.stages) if (stage.ms >= 0.01) server(stage.name, `${stage.ms.toFixed(2)} ms`, stage.ms > 8);
+    for (const stage of page.server.stages)
+      if (stage.ms >= 0.01) server(stage.name, `${stage.ms.toFixed(2)} ms`, stage.ms > 8);
   }
   return rows;
 }
 
 const integer = (value: number | undefined): string => (value === undefined ? '–' : Math.round(value).toString());
 
-export const milliseconds = (value: number | undefined): string => (value === undefined ? '–' : `${value.toFixed(value < 10 ? 1 : 0)} ms`);
+export const milliseconds = (value: number | undefined): string =>
+  value === undefined ? '–' : `${value.toFixed(value < 10 ? 1 : 0)} ms`;
 
 function bytes(value: number | undefined, suffix = ''): string {
   if (value === undefined) return '–';

@@ -1,6 +1,7 @@
 // Keeps the keyboard inside a menu: Tab goes round, a gamepad goes up and down.
 
-const FOCUSABLE = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), [tabindex="0"]';
+const FOCUSABLE =
+  'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), [tabindex="0"]';
 
 function reachable(menu: HTMLElement): HTMLElement[] {
   return [...menu.querySelectorAll<HTMLElement>(FOCUSABLE)].filter((element) => element.checkVisibility());

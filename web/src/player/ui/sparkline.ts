@@ -13,7 +13,10 @@ export interface SparklineShape {
 }
 
 /** Values that are not known (null) have no point: the line goes on to the next one that is. */
-export function sparkline(values: Value[], box: { slots: number; width: number; height: number; floor: number }): SparklineShape {
+export function sparkline(
+  values: Value[],
+  box: { slots: number; width: number; height: number; floor: number },
+): SparklineShape {
   const shown = values.slice(-box.slots);
   const known = shown.flatMap((value, index) => (value === null ? [] : [{ value, index }]));
   const top = roundUp(Math.max(box.floor, ...known.map(({ value }) => value)));

@@ -26,7 +26,11 @@ test('held at a place it stays there, shaken or not, until it follows again', ()
 test('places to pixels and back, the look of a player, and the field of view', () => {
   const [chase, input] = [new ChaseCamera(), new PlayerInput()];
   chase.resize(800, 600, 100);
-  const camera = new ScriptCamera({ input, chaseCamera: () => chase, viewportSize: () => ({ width: 800, height: 600 }) });
+  const camera = new ScriptCamera({
+    input,
+    chaseCamera: () => chase,
+    viewportSize: () => ({ width: 800, height: 600 }),
+  });
   camera.setPosition([0, 0, 10]);
   camera.lookAt([0, 0, 0]);
   chase.update(feet, 0, 0, 1 / 60, new Occluders());

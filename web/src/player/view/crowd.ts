@@ -1,7 +1,16 @@
 // All avatars of the world, drawn by a handful of instanced meshes.
 import {
-  type BufferGeometry, Color, Group, InstancedMesh, type Material, Matrix4, MeshBasicMaterial, MeshLambertMaterial,
-  MeshStandardMaterial, type Object3D, PlaneGeometry,
+  type BufferGeometry,
+  Color,
+  Group,
+  InstancedMesh,
+  type Material,
+  Matrix4,
+  MeshBasicMaterial,
+  MeshLambertMaterial,
+  MeshStandardMaterial,
+  type Object3D,
+  PlaneGeometry,
 } from 'three';
 import { RoundedBoxGeometry } from 'three/examples/jsm/geometries/RoundedBoxGeometry.js';
 import { type Avatar, BODY } from './avatar';
@@ -89,12 +98,20 @@ export class Crowd {
   #build(): void {
     const solid = this.opacity >= 1;
     const shared = { transparent: !solid, opacity: this.opacity };
-    const cloth = this.physical ? new MeshStandardMaterial({ ...shared, roughness: 0.75 }) : new MeshLambertMaterial(shared);
+    const cloth = this.physical
+      ? new MeshStandardMaterial({ ...shared, roughness: 0.75 })
+      : new MeshLambertMaterial(shared);
     if (this.round) addRim(cloth);
     const worn = { ...shared, vertexColors: true };
     const felt = this.physical ? new MeshStandardMaterial({ ...worn, roughness: 0.8 }) : new MeshLambertMaterial(worn);
     if (this.round) addRim(felt);
-    const add = (material: Material, perAvatar: number, geometry: BufferGeometry, joints: PartMesh['joints'], color: PartMesh['color']) => {
+    const add = (
+      material: Material,
+      perAvatar: number,
+      geometry: BufferGeometry,
+      joints: PartMesh['joints'],
+      color: PartMesh['color'],
+    ) => {
       const mesh = new InstancedMesh(geometry, material, this.#capacity * perAvatar);
       mesh.castShadow = mesh.receiveShadow = solid && !(material instanceof MeshBasicMaterial);
       mesh.frustumCulled = false; // instances stand all over the world
@@ -103,17 +120,65 @@ export class Crowd {
       this.#parts.push({ mesh, joints, color });
     };
     const { leg, arm, torso, head, hair } = BODY;
-    add(cloth, 2, this.#box(leg, 0.07).translate(0, -leg[1] / 2, 0), (a) => a.legs, (look) => look.trousers);
-    add(cloth, 1, this.#box(torso, 0.1), (a) => [a.torso], (look) => look.shirt);
-    add(cloth, 2, this.#box(arm, 0.07).translate(0, -arm[1] / 2 + 0.08, 0), (a) => a.arms, (look) => look.skin);
-    add(cloth, 1, this.#box(head, 0.16).translate(0, head[1] / 2, 0), (a) => [a.head], (look) => look.skin);
-    add(cloth, 1, this.#box(hair, 0.09), (a) => [a.hair], (look) => look.hair);
+    add(
+      cloth,
+      2,
+      this.#box(leg, 0.07).translate(0, -leg[1] / 2, 0),
+      (a) => a.legs,
+      (look) => look.trousers,
+    );
+    add(
+      cloth,
+      1,
+      this.#box(torso, 0.1),
+      (a) => [a.torso],
+      (look) => look.shirt,
+    );
+    add(
+      cloth,
+      2,
+      this.#box(arm, 0.07).translate(0, -arm[1] / 2 + 0.08, 0),
+      (a) => a.arms,
+      (look) => look.skin,
+    );
+    add(
+      cloth,
+      1,
+      this.#box(head, 0.16).translate(0, head[1] / 2, 0),
+      (a) => [a.head],
+      (look) => look.skin,
+    );
+    add(
+      cloth,
+      1,
+      this.#box(hair, 0.09),
+      (a) => [a.hair],
+      (look) => look.hair,
+    );
     // One mesh per kind: those that nobody wears have no instances and cost nothing to draw.
     for (const kind of FACES) {
-      const skin = new MeshBasicMaterial({ map: faceTexture(kind), transparent: true, depthWrite: false, opacity: this.opacity });
-      add(skin, 1, new PlaneGeometry(0.42, 0.34), (a) => (a.look.face === kind ? [a.face] : NOTHING), () => WHITE);
+      const skin = new MeshBasicMaterial({
+        map: faceTexture(kind),
+        transparent: true,
+        depthWrite: false,
+        opacity: this.opacity,
+      });
+      add(
+        skin,
+        1,
+        new PlaneGeometry(0.42, 0.34),
+        (a) => (a.look.face === kind ? [a.face] : NOTHING),
+        () => WHITE,
+      );
     }
-    for (const kind of HATS) add(felt, 1, hatGeometry(kind, this.round), (a) => (a.look.hat === kind ? [a.hat] : NOTHING), (look) => look.accent);
+    for (const kind of HATS)
+      add(
+        felt,
+        1,
+        hatGeometry(kind, this.round),
+        (a) => (a.look.hat === kind ? [a.hat] : NOTHING),
+        (look) => look.accent,
+      );
   }
 
   #box(size: readonly [number, number, number], radius: number): BufferGeometry {

@@ -1,6 +1,14 @@
 // Dust puffs on landing and the round shadow under the own feet: small things that make jumping readable.
 import {
-  CanvasTexture, DoubleSide, Group, Mesh, MeshBasicMaterial, PlaneGeometry, Sprite, SpriteMaterial, Vector3,
+  CanvasTexture,
+  DoubleSide,
+  Group,
+  Mesh,
+  MeshBasicMaterial,
+  PlaneGeometry,
+  Sprite,
+  SpriteMaterial,
+  Vector3,
 } from 'three';
 import type { Point } from '../frame';
 import type { Occluders } from './occluders';
@@ -71,7 +79,14 @@ export class BlobShadow {
   readonly mesh: Mesh<PlaneGeometry, MeshBasicMaterial>;
 
   constructor() {
-    const material = new MeshBasicMaterial({ map: softDisc('20 16 40'), transparent: true, depthWrite: false, side: DoubleSide, polygonOffset: true, polygonOffsetFactor: -2 });
+    const material = new MeshBasicMaterial({
+      map: softDisc('20 16 40'),
+      transparent: true,
+      depthWrite: false,
+      side: DoubleSide,
+      polygonOffset: true,
+      polygonOffsetFactor: -2,
+    });
     this.mesh = new Mesh(new PlaneGeometry(1.15, 1.15).rotateX(-Math.PI / 2), material);
     this.mesh.renderOrder = 2;
   }

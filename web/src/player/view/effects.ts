@@ -1,8 +1,18 @@
 // Effects of client scripts: bursts of particles and beams of light. A fixed number of each: what does not fit replaces
 // the oldest.
 import {
-  AdditiveBlending, BufferAttribute, BufferGeometry, Color, CylinderGeometry, DynamicDrawUsage, Group, Mesh,
-  MeshBasicMaterial, Points, ShaderMaterial, Vector3,
+  AdditiveBlending,
+  BufferAttribute,
+  BufferGeometry,
+  Color,
+  CylinderGeometry,
+  DynamicDrawUsage,
+  Group,
+  Mesh,
+  MeshBasicMaterial,
+  Points,
+  ShaderMaterial,
+  Vector3,
 } from 'three';
 
 /** What scripts may say of particles; crates/script/builtin/client/effects.luau checks the ranges. */
@@ -58,7 +68,8 @@ export class Effects {
     this.#points.frustumCulled = false;
     this.#points.visible = false;
     this.group.add(this.#points);
-    for (let i = 0; i < PARTICLES_MAX; i++) this.#particles.push({ velocity: new Vector3(), age: 1, life: 0, gravity: 0, size: 0 });
+    for (let i = 0; i < PARTICLES_MAX; i++)
+      this.#particles.push({ velocity: new Vector3(), age: 1, life: 0, gravity: 0, size: 0 });
   }
 
   /** How many particles and beams are seen now, for tests. */
@@ -134,7 +145,12 @@ export class Effects {
       alive++;
       particle.velocity.y -= particle.gravity * dt;
       const { x, y, z } = particle.velocity;
-      this.#positions.setXYZ(i, this.#positions.getX(i) + x * dt, this.#positions.getY(i) + y * dt, this.#positions.getZ(i) + z * dt);
+      this.#positions.setXYZ(
+        i,
+        this.#positions.getX(i) + x * dt,
+        this.#positions.getY(i) + y * dt,
+        this.#positions.getZ(i) + z * dt,
+      );
       this.#colors.setW(i, Math.min(1, left * 2));
     });
     this.#alive = alive;

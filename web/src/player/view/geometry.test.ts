@@ -50,7 +50,9 @@ test('every shape stays within its half extents', () => {
 
 test('a mesh is drawn as the triangles it is made of, scaled', () => {
   // A corner of a cube: three outward triangles and the one that closes it.
-  const corners = new Float32Array([0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
+  const corners = new Float32Array([
+    0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1,
+  ]);
   const mesh = triangles(corners, [2, 3, 4]);
   expect(volume(mesh)).toBeCloseTo(24 / 6);
   const normal = mesh.getAttribute('normal');

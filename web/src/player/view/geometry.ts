@@ -94,11 +94,34 @@ export function softBox(size: Vec3, bevel = BEVEL_M): BufferGeometry {
 export function wedge(size: Vec3): BufferGeometry {
   const [x, y, z] = size.map((s) => s / 2) as Vec3;
   const faces: Vec3[][] = [
-    [[-x, -y, -z], [x, -y, -z], [x, -y, z], [-x, -y, z]],
-    [[-x, -y, -z], [-x, y, -z], [x, y, -z], [x, -y, -z]],
-    [[-x, -y, z], [x, -y, z], [x, y, -z], [-x, y, -z]],
-    [[-x, -y, -z], [-x, -y, z], [-x, y, -z]],
-    [[x, -y, -z], [x, y, -z], [x, -y, z]],
+    [
+      [-x, -y, -z],
+      [x, -y, -z],
+      [x, -y, z],
+      [-x, -y, z],
+    ],
+    [
+      [-x, -y, -z],
+      [-x, y, -z],
+      [x, y, -z],
+      [x, -y, -z],
+    ],
+    [
+      [-x, -y, z],
+      [x, -y, z],
+      [x, y, -z],
+      [-x, y, -z],
+    ],
+    [
+      [-x, -y, -z],
+      [-x, -y, z],
+      [-x, y, -z],
+    ],
+    [
+      [x, -y, -z],
+      [x, y, -z],
+      [x, -y, z],
+    ],
   ];
   const positions: number[] = [];
   const normals: number[] = [];
@@ -108,7 +131,12 @@ export function wedge(size: Vec3): BufferGeometry {
   for (const face of faces) {
     const start = positions.length / 3;
     const [a, b, c] = face as [Vec3, Vec3, Vec3];
-    normal.crossVectors(e1.subVectors(new Vector3(...b), new Vector3(...a)), e2.subVectors(new Vector3(...c), new Vector3(...a))).normalize();
+    normal
+      .crossVectors(
+        e1.subVectors(new Vector3(...b), new Vector3(...a)),
+        e2.subVectors(new Vector3(...c), new Vector3(...a)),
+      )
+      .normalize();
     const centre = new Vector3(0, -y / 3, -z / 3);
     if (normal.dot(e1.subVectors(new Vector3(...a), centre)) < 0) normal.negate();
     for (const point of face) {
@@ -117,7 +145,12 @@ export function wedge(size: Vec3): BufferGeometry {
       uvs.push(...faceUv(point, dominantAxis(normal)));
     }
     const triangles = face.length === 4 ? [0, 1, 2, 0, 2, 3] : [0, 1, 2];
-    pushOutward(index, positions, triangles.map((i) => i + start), centre);
+    pushOutward(
+      index,
+      positions,
+      triangles.map((i) => i + start),
+      centre,
+    );
   }
   return build(positions, normals, uvs, index);
 }

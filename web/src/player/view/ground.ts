@@ -1,6 +1,16 @@
 // The ground of blocks as three.js draws it: one mesh per chunk, made elsewhere, coloured in its corners.
 import {
-  BufferAttribute, BufferGeometry, DoubleSide, FrontSide, Group, type Material, Mesh, MeshLambertMaterial, MeshStandardMaterial, Sphere, Vector3,
+  BufferAttribute,
+  BufferGeometry,
+  DoubleSide,
+  FrontSide,
+  Group,
+  type Material,
+  Mesh,
+  MeshLambertMaterial,
+  MeshStandardMaterial,
+  Sphere,
+  Vector3,
 } from 'three';
 import { type ChunkKey, type ChunkMesh, type ChunkPlace, keyOf } from '../terrain/messages';
 import { drawWater } from './water';
@@ -88,8 +98,17 @@ export class GroundView {
 function ground(physical: boolean, clear: boolean): Material {
   // Water and glass are seen from both sides: a lake has a surface for those in it, too.
   const side = clear ? DoubleSide : FrontSide;
-  const shared = { vertexColors: true, transparent: clear, opacity: clear ? CLEAR_OPACITY : 1, depthWrite: !clear, side, forceSinglePass: true };
-  const material = physical ? new MeshStandardMaterial({ ...shared, roughness: clear ? 0.35 : 0.95 }) : new MeshLambertMaterial(shared);
+  const shared = {
+    vertexColors: true,
+    transparent: clear,
+    opacity: clear ? CLEAR_OPACITY : 1,
+    depthWrite: !clear,
+    side,
+    forceSinglePass: true,
+  };
+  const material = physical
+    ? new MeshStandardMaterial({ ...shared, roughness: clear ? 0.35 : 0.95 })
+    : new MeshLambertMaterial(shared);
   material.onBeforeCompile = (shader) => {
     (clear ? drawWater : mottle)(shader);
     meetNeighbours(shader);

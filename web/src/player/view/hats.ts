@@ -1,6 +1,14 @@
 // The shapes of hats. Each is one geometry with its origin on top of the hair, looking along -z like the head; its
 // colours multiply with the colour that the player chose, so a band is a darker shade of it.
-import { type BufferGeometry, BoxGeometry, Color, ConeGeometry, CylinderGeometry, Float32BufferAttribute, SphereGeometry } from 'three';
+import {
+  type BufferGeometry,
+  BoxGeometry,
+  Color,
+  ConeGeometry,
+  CylinderGeometry,
+  Float32BufferAttribute,
+  SphereGeometry,
+} from 'three';
 import { mergeGeometries } from 'three/examples/jsm/utils/BufferGeometryUtils.js';
 import type { Hat } from '../../generated/Hat';
 
@@ -28,9 +36,15 @@ export function hatGeometry(hat: Exclude<Hat, 'none'>, round: boolean): BufferGe
 }
 
 const dome = (radius: number, height: number, around: number) =>
-  new SphereGeometry(radius, around, Math.max(5, around / 3), 0, Math.PI * 2, 0, Math.PI / 2).scale(1, height / radius, 0.94);
-const disc = (radius: number, height: number, y: number, around: number, top = radius) => new CylinderGeometry(top, radius, height, around).translate(0, y, 0);
-const ball = (radius: number, y: number, around: number) => new SphereGeometry(radius, around, Math.max(6, around / 2)).translate(0, y, 0);
+  new SphereGeometry(radius, around, Math.max(5, around / 3), 0, Math.PI * 2, 0, Math.PI / 2).scale(
+    1,
+    height / radius,
+    0.94,
+  );
+const disc = (radius: number, height: number, y: number, around: number, top = radius) =>
+  new CylinderGeometry(top, radius, height, around).translate(0, y, 0);
+const ball = (radius: number, y: number, around: number) =>
+  new SphereGeometry(radius, around, Math.max(6, around / 2)).translate(0, y, 0);
 
 const PIECES: Record<Exclude<Hat, 'none'>, (around: number) => Piece[]> = {
   cap: (n) => [
@@ -66,8 +80,20 @@ const PIECES: Record<Exclude<Hat, 'none'>, (around: number) => Piece[]> = {
     { shape: dome(0.36, 0.3, n).translate(0, -0.02, 0) },
     { shape: disc(0.365, 0.08, 0.03, n), shade: '#b5503f' },
   ],
-  horns: (n) => [-1, 1].flatMap((side): Piece[] => [
-    { shape: new ConeGeometry(0.11, 0.24, n).translate(0, 0.12, 0).rotateZ(-side * 0.55).translate(side * 0.25, -0.06, 0), shade: '#d9d0c0' },
-    { shape: new ConeGeometry(0.075, 0.3, n).translate(0, 0.15, 0).rotateZ(-side * 0.1).translate(side * 0.36, 0.1, 0) },
-  ]),
+  horns: (n) =>
+    [-1, 1].flatMap((side): Piece[] => [
+      {
+        shape: new ConeGeometry(0.11, 0.24, n)
+          .translate(0, 0.12, 0)
+          .rotateZ(-side * 0.55)
+          .translate(side * 0.25, -0.06, 0),
+        shade: '#d9d0c0',
+      },
+      {
+        shape: new ConeGeometry(0.075, 0.3, n)
+          .translate(0, 0.15, 0)
+          .rotateZ(-side * 0.1)
+          .translate(side * 0.36, 0.1, 0),
+      },
+    ]),
 };

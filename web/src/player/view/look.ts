@@ -23,7 +23,12 @@ export const SKINS = ['#ffdcb8', '#f7c79d', '#e3ab80', '#c98d62', '#a76c48', '#8
 export const HAIRS = ['#3d2b22', '#5c3a22', '#8a5630', '#d39a4a', '#efd07c', '#a8402f', '#55506e'];
 
 /** What a hat is made of when nobody chose. */
-const HAT_COLORS: Partial<Record<Hat, string>> = { crown: '#ffc53d', straw: '#e8c27a', top_hat: '#2b2840', horns: '#f3ead9' };
+const HAT_COLORS: Partial<Record<Hat, string>> = {
+  crown: '#ffc53d',
+  straw: '#e8c27a',
+  top_hat: '#2b2840',
+  horns: '#f3ead9',
+};
 
 /** `chosen` may leave anything open; nonsense is taken for open, too. */
 export function avatarLook(id: number, chosen: Partial<AvatarLooks> = {}): AvatarLook {

@@ -22,7 +22,13 @@ export class NameTag {
     const canvas = paint(tagText(name, away));
     this.#texture = new CanvasTexture(canvas);
     this.#texture.colorSpace = SRGBColorSpace;
-    this.#material = new SpriteMaterial({ map: this.#texture, transparent: true, depthWrite: false, fog: false, toneMapped: false });
+    this.#material = new SpriteMaterial({
+      map: this.#texture,
+      transparent: true,
+      depthWrite: false,
+      fog: false,
+      toneMapped: false,
+    });
     this.sprite = new Sprite(this.#material);
     const height = 0.34;
     this.sprite.scale.set((height * canvas.width) / canvas.height, height, 1);

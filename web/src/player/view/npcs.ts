@@ -1,8 +1,21 @@
 // What can be seen of an NPC beside its avatar: the mark above its head, and of those that show what they see the lantern
 // in their hand and its light on the ground.
 import {
-  AdditiveBlending, BoxGeometry, BufferAttribute, BufferGeometry, CanvasTexture, Color, DoubleSide, DynamicDrawUsage, Group, Mesh,
-  MeshBasicMaterial, Sprite, SpriteMaterial, SRGBColorSpace, Vector3,
+  AdditiveBlending,
+  BoxGeometry,
+  BufferAttribute,
+  BufferGeometry,
+  CanvasTexture,
+  Color,
+  DoubleSide,
+  DynamicDrawUsage,
+  Group,
+  Mesh,
+  MeshBasicMaterial,
+  Sprite,
+  SpriteMaterial,
+  SRGBColorSpace,
+  Vector3,
 } from 'three';
 import type { FrameRecord, Point } from '../frame';
 import { NPC_DEFAULTS, npcMark, npcState, npcSuspicion, type NpcData } from '../npc';
@@ -120,7 +133,10 @@ export class NpcsView {
 
   #mark(shown: Shown, record: FrameRecord, distance: number, dt: number): void {
     const mark = npcMark(record.mood);
-    const fill = mark === '!' || npcState(record.mood) === 'search' ? FILLS : Math.max(1, Math.round(npcSuspicion(record.mood) * FILLS));
+    const fill =
+      mark === '!' || npcState(record.mood) === 'search'
+        ? FILLS
+        : Math.max(1, Math.round(npcSuspicion(record.mood) * FILLS));
     if (mark !== shown.mark) {
       shown.mark = mark;
       shown.pop = 1;
@@ -132,7 +148,11 @@ export class NpcsView {
     // Bigger far away, or it would be lost on a phone; a jump when it changes.
     const size = MARK_M * Math.max(1, distance / 16) * (1 + 0.6 * shown.pop * shown.pop);
     shown.sprite.scale.set(size, size, 1);
-    shown.sprite.position.set(record.position.x, record.position.y + MARK_ABOVE_FEET_M + 0.25 * shown.pop, record.position.z);
+    shown.sprite.position.set(
+      record.position.x,
+      record.position.y + MARK_ABOVE_FEET_M + 0.25 * shown.pop,
+      record.position.z,
+    );
   }
 
   #material(mark: string, fill: number): SpriteMaterial {
@@ -141,7 +161,14 @@ export class NpcsView {
     if (!material) {
       const map = new CanvasTexture(paint(mark, fill / FILLS));
       map.colorSpace = SRGBColorSpace;
-      material = new SpriteMaterial({ map, transparent: true, depthWrite: false, depthTest: false, fog: false, toneMapped: false });
+      material = new SpriteMaterial({
+        map,
+        transparent: true,
+        depthWrite: false,
+        depthTest: false,
+        fog: false,
+        toneMapped: false,
+      });
       this.#marks.set(key, material);
     }
     return material;
@@ -169,7 +196,15 @@ class Lantern {
   readonly group = new Group();
   readonly #glass = new Mesh(new BoxGeometry(0.17, 0.2, 0.17), new MeshBasicMaterial({ toneMapped: false }));
   readonly #frame = new Mesh(new BoxGeometry(0.2, 0.05, 0.2), new MeshBasicMaterial({ color: '#2b2840' }));
-  readonly #glow = new Sprite(new SpriteMaterial({ map: glow(), blending: AdditiveBlending, transparent: true, depthWrite: false, toneMapped: false }));
+  readonly #glow = new Sprite(
+    new SpriteMaterial({
+      map: glow(),
+      blending: AdditiveBlending,
+      transparent: true,
+      depthWrite: false,
+      toneMapped: false,
+    }),
+  );
 
   constructor() {
     this.#glass.position.set(LANTERN.x, LANTERN.y, LANTERN.z);
@@ -224,8 +259,14 @@ function makeCone(): Mesh<BufferGeometry, MeshBasicMaterial> {
   geometry.setAttribute('position', corners);
   geometry.setIndex(triangles);
   const material = new MeshBasicMaterial({
-    transparent: true, opacity: 0.3, depthWrite: false, side: DoubleSide, toneMapped: false,
-    polygonOffset: true, polygonOffsetFactor: -2, polygonOffsetUnits: -2,
+    transparent: true,
+    opacity: 0.3,
+    depthWrite: false,
+    side: DoubleSide,
+    toneMapped: false,
+    polygonOffset: true,
+    polygonOffsetFactor: -2,
+    polygonOffsetUnits: -2,
   });
   const cone = new Mesh(geometry, material);
   cone.frustumCulled = false; // its corners move

@@ -74,7 +74,11 @@ export class Occluders {
       // The ball around the box: behind the start, beyond the nearest hit, or beside the line.
       if (along0 + box.reach < 0 || along0 - box.reach > nearest) continue;
       if (from.lengthSq() - along0 * along0 > box.reach * box.reach) continue;
-      const hit = enter(from.applyQuaternion(box.inverse), along.copy(direction).applyQuaternion(box.inverse), box.half);
+      const hit = enter(
+        from.applyQuaternion(box.inverse),
+        along.copy(direction).applyQuaternion(box.inverse),
+        box.half,
+      );
       if (hit !== null && hit < nearest) nearest = hit;
     }
     return this.ground ? Math.min(nearest, this.ground(origin.toArray(), direction.toArray(), nearest)) : nearest;

@@ -1,6 +1,16 @@
 // Draws the parts of the scene. Parts that stand still are merged into one mesh per material; a part that turns
 // out to move (the server says so, not the scene) is cut out of the merge and gets a mesh of its own.
-import { BufferAttribute, BufferGeometry, Color, Group, Matrix4, Mesh, type QuaternionLike, Vector3, type Vector3Like } from 'three';
+import {
+  BufferAttribute,
+  BufferGeometry,
+  Color,
+  Group,
+  Matrix4,
+  Mesh,
+  type QuaternionLike,
+  Vector3,
+  type Vector3Like,
+} from 'three';
 import type { Part } from '../scene';
 import { type MeshSource, shapeGeometry } from './geometry';
 import { DEFAULT_COLOR, type MaterialLibrary } from './materials';
@@ -147,7 +157,12 @@ function coloured(part: Part, round: boolean, meshes?: MeshSource): BufferGeomet
 /** Joins indexed geometries that all have position, normal, uv and color. */
 function mergeGeometries(pieces: BufferGeometry[]): BufferGeometry {
   const merged = new BufferGeometry();
-  for (const [name, width] of [['position', 3], ['normal', 3], ['uv', 2], ['color', 3]] as const) {
+  for (const [name, width] of [
+    ['position', 3],
+    ['normal', 3],
+    ['uv', 2],
+    ['color', 3],
+  ] as const) {
     const total = pieces.reduce((sum, piece) => sum + piece.getAttribute(name).count * width, 0);
     const array = new Float32Array(total);
     let offset = 0;

@@ -11,7 +11,12 @@ type Painter = (c: CanvasRenderingContext2D) => void;
 const painters: Partial<Record<Pattern, Painter>> = {
   studs: (c) => {
     const half = SIZE / 2;
-    for (const [x, y] of [[0, 0], [half, 0], [0, half], [half, half]] as const) {
+    for (const [x, y] of [
+      [0, 0],
+      [half, 0],
+      [0, half],
+      [half, half],
+    ] as const) {
       const [cx, cy] = [x + half / 2, y + half / 2];
       c.fillStyle = '#c8c8c8';
       disc(c, cx + 2, cy + 4, half * 0.3);

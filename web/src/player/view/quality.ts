@@ -17,9 +17,36 @@ export interface QualityLevel {
 }
 
 export const LEVELS: Record<Quality, QualityLevel> = {
-  low: { shadowMapSize: 0, physicalMaterials: false, roundShapes: false, antialias: false, pixelRatioMax: 0.75, pointLightsMax: 0, viewDistance: 220, groundDistance: 120 },
-  medium: { shadowMapSize: 1024, physicalMaterials: false, roundShapes: true, antialias: true, pixelRatioMax: 1, pointLightsMax: 4, viewDistance: 320, groundDistance: 200 },
-  high: { shadowMapSize: 2048, physicalMaterials: true, roundShapes: true, antialias: true, pixelRatioMax: 2, pointLightsMax: 8, viewDistance: 450, groundDistance: 300 },
+  low: {
+    shadowMapSize: 0,
+    physicalMaterials: false,
+    roundShapes: false,
+    antialias: false,
+    pixelRatioMax: 0.75,
+    pointLightsMax: 0,
+    viewDistance: 220,
+    groundDistance: 120,
+  },
+  medium: {
+    shadowMapSize: 1024,
+    physicalMaterials: false,
+    roundShapes: true,
+    antialias: true,
+    pixelRatioMax: 1,
+    pointLightsMax: 4,
+    viewDistance: 320,
+    groundDistance: 200,
+  },
+  high: {
+    shadowMapSize: 2048,
+    physicalMaterials: true,
+    roundShapes: true,
+    antialias: true,
+    pixelRatioMax: 2,
+    pointLightsMax: 8,
+    viewDistance: 450,
+    groundDistance: 300,
+  },
 };
 
 export function parseQuality(text: string | null): Quality | null {

@@ -1,7 +1,21 @@
 // Shots in flight: streaks of light and balls, all of a kind in one draw call; and the weapons in people's hands.
 import {
-  AdditiveBlending, type BoxGeometry, Color, CylinderGeometry, DynamicDrawUsage, Group, InstancedMesh, Matrix4, Mesh, MeshBasicMaterial,
-  MeshLambertMaterial, type Object3D, type PerspectiveCamera, Quaternion, SphereGeometry, Vector3,
+  AdditiveBlending,
+  type BoxGeometry,
+  Color,
+  CylinderGeometry,
+  DynamicDrawUsage,
+  Group,
+  InstancedMesh,
+  Matrix4,
+  Mesh,
+  MeshBasicMaterial,
+  MeshLambertMaterial,
+  type Object3D,
+  type PerspectiveCamera,
+  Quaternion,
+  SphereGeometry,
+  Vector3,
 } from 'three';
 import { RoundedBoxGeometry } from 'three/examples/jsm/geometries/RoundedBoxGeometry.js';
 import type { WeaponInfo } from '../combat.svelte';
@@ -29,9 +43,18 @@ export class ShotsView {
   readonly #color = new Color();
 
   constructor() {
-    const light = new MeshBasicMaterial({ transparent: true, opacity: 0.92, depthWrite: false, blending: AdditiveBlending });
+    const light = new MeshBasicMaterial({
+      transparent: true,
+      opacity: 0.92,
+      depthWrite: false,
+      blending: AdditiveBlending,
+    });
     this.#tracers = new InstancedMesh(new CylinderGeometry(0.5, 0.2, 1, 6).rotateX(-Math.PI / 2), light, SHOTS_MAX);
-    this.#balls = new InstancedMesh(new SphereGeometry(1, 12, 8), new MeshLambertMaterial({ emissiveIntensity: 0.35 }), SHOTS_MAX);
+    this.#balls = new InstancedMesh(
+      new SphereGeometry(1, 12, 8),
+      new MeshLambertMaterial({ emissiveIntensity: 0.35 }),
+      SHOTS_MAX,
+    );
     for (const mesh of [this.#tracers, this.#balls]) {
       mesh.count = 0;
       mesh.frustumCulled = false;
@@ -110,7 +133,13 @@ function makeBlaster(): Group {
   const dark = new MeshLambertMaterial({ color: '#3b3654' });
   const glow = new MeshBasicMaterial({ color: '#ffffff' });
   const box = (x: number, y: number, z: number) => new RoundedBoxGeometry(x, y, z, 2, Math.min(x, y, z) * 0.3);
-  const part = (geometry: BoxGeometry | CylinderGeometry, material: MeshLambertMaterial | MeshBasicMaterial, x: number, y: number, z: number) => {
+  const part = (
+    geometry: BoxGeometry | CylinderGeometry,
+    material: MeshLambertMaterial | MeshBasicMaterial,
+    x: number,
+    y: number,
+    z: number,
+  ) => {
     const mesh = new Mesh(geometry, material);
     mesh.position.set(x, y, z);
     return mesh;

@@ -1,5 +1,14 @@
 // Light: a bright sky, one sun whose shadow follows the player, and the lamps of the scene.
-import { Color, DirectionalLight, Group, HemisphereLight, PointLight, type Quaternion, SpotLight, Vector3 } from 'three';
+import {
+  Color,
+  DirectionalLight,
+  Group,
+  HemisphereLight,
+  PointLight,
+  type Quaternion,
+  SpotLight,
+  Vector3,
+} from 'three';
 import type { Part } from '../scene';
 import { atDusk, dusk } from './dusk';
 

@@ -11,13 +11,23 @@ const HAZE_FAR = 24;
 export const waterTime = { value: 0 };
 
 /** Changes the material of what can be seen through: its water (the only dark red among them) moves and is paler from below. */
-export function drawWater(shader: { vertexShader: string; fragmentShader: string; uniforms: Record<string, { value: unknown }> }): void {
+export function drawWater(shader: {
+  vertexShader: string;
+  fragmentShader: string;
+  uniforms: Record<string, { value: unknown }>;
+}): void {
   shader.uniforms.waterTime = waterTime;
   shader.vertexShader = shader.vertexShader
     .replace('#include <common>', '#include <common>\nvarying vec3 vPlace;\nvarying float vLevel;')
-    .replace('#include <begin_vertex>', '#include <begin_vertex>\nvPlace = (modelMatrix * vec4(position, 1.0)).xyz;\nvLevel = abs(normal.y);');
+    .replace(
+      '#include <begin_vertex>',
+      '#include <begin_vertex>\nvPlace = (modelMatrix * vec4(position, 1.0)).xyz;\nvLevel = abs(normal.y);',
+    );
   shader.fragmentShader = shader.fragmentShader
-    .replace('#include <common>', '#include <common>\nuniform float waterTime;\nvarying vec3 vPlace;\nvarying float vLevel;')
+    .replace(
+      '#include <common>',
+      '#include <common>\nuniform float waterTime;\nvarying vec3 vPlace;\nvarying float vLevel;',
+    )
     .replace(
       '#include <color_fragment>',
       `#include <color_fragment>

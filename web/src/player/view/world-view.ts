@@ -6,7 +6,16 @@ import type { AvatarLooks } from '../../generated/AvatarLooks';
 import type { Looks, PlayerInfo, WireValue } from '../events';
 import { type FrameRecord, records } from '../frame';
 import type { NpcData } from '../npc';
-import { makePart, resolveParts, spawnYaw, styled, type Components, type Part, type SceneData, type Vec3 } from '../scene';
+import {
+  makePart,
+  resolveParts,
+  spawnYaw,
+  styled,
+  type Components,
+  type Part,
+  type SceneData,
+  type Vec3,
+} from '../scene';
 import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
@@ -166,7 +175,12 @@ export class WorldView {
   }
 
   /** What a ray of a script meets first. */
-  raycast(origin: Vec3, direction: Vec3, max: number, accepts: (id: number) => boolean): { id: number; distance: number; normal: Vec3 } | null {
+  raycast(
+    origin: Vec3,
+    direction: Vec3,
+    max: number,
+    accepts: (id: number) => boolean,
+  ): { id: number; distance: number; normal: Vec3 } | null {
     const hit = this.#occluders.hit(new Vector3(...origin), new Vector3(...direction), max, accepts);
     return hit && { ...hit, normal: hit.normal.toArray() };
   }
@@ -180,15 +194,34 @@ export class WorldView {
   muzzle(at: Vec3, velocity: Vec3, own: boolean, weapon: WeaponInfo): void {
     const way = new Vector3(...velocity).normalize();
     const place = (own && this.held.muzzle?.clone()) || new Vector3(...at).addScaledVector(way, 0.6);
-    this.effects.burst(place, { Count: own ? 4 : 7, Color: hex(weapon), Size: own ? 0.07 : 0.14, Speed: 2, Lifetime: 0.16, Gravity: 0, Direction: way, Spread: 50 });
+    this.effects.burst(place, {
+      Count: own ? 4 : 7,
+      Color: hex(weapon),
+      Size: own ? 0.07 : 0.14,
+      Speed: 2,
+      Lifetime: 0.16,
+      Gravity: 0,
+      Direction: way,
+      Spread: 50,
+    });
   }
 
   /** Sparks where one ended; more of them, and rounder, from somebody who was hit. */
   impact(at: Vec3, normal: Vec3, somebody: boolean, weapon: WeaponInfo): void {
     const place = new Vector3(...at);
     const away = new Vector3(...normal);
-    this.effects.burst(place, { Count: somebody ? 18 : 10, Color: hex(weapon), Size: somebody ? 0.2 : 0.13, Speed: somebody ? 4.5 : 3.2, Lifetime: 0.45, Gravity: 9, Direction: away, Spread: 70 });
-    if (somebody) this.effects.burst(place, { Count: 6, Color: '#ffffff', Size: 0.26, Speed: 1.6, Lifetime: 0.25, Gravity: 0 });
+    this.effects.burst(place, {
+      Count: somebody ? 18 : 10,
+      Color: hex(weapon),
+      Size: somebody ? 0.2 : 0.13,
+      Speed: somebody ? 4.5 : 3.2,
+      Lifetime: 0.45,
+      Gravity: 9,
+      Direction: away,
+      Spread: 70,
+    });
+    if (somebody)
+      this.effects.burst(place, { Count: 6, Color: '#ffffff', Size: 0.26, Speed: 1.6, Lifetime: 0.25, Gravity: 0 });
   }
 
   beam(from: Vec3, to: Vec3, options: Record<string, WireValue>): void {
@@ -346,14 +379,24 @@ export class WorldView {
   /** Drops at the surface above the feet. */
   #splash({ x, y, z }: { x: number; y: number; z: number }): void {
     const at = new Vector3(x, y + SWIM_DEPTH_M, z);
-    this.effects.burst(at, { Count: 26, Color: '#d8f1ff', Size: 0.16, Speed: 3.6, Lifetime: 0.7, Gravity: 9, Direction: new Vector3(0, 1, 0), Spread: 65 });
+    this.effects.burst(at, {
+      Count: 26,
+      Color: '#d8f1ff',
+      Size: 0.16,
+      Speed: 3.6,
+      Lifetime: 0.7,
+      Gravity: 9,
+      Direction: new Vector3(0, 1, 0),
+      Spread: 65,
+    });
   }
 
   /** How its creator made an NPC. */
   #npcData(record: FrameRecord): NpcData {
     const known = this.#npcs.get(record.id);
     if (known) return known;
-    const components = record.definition > 0 ? this.#definitions.get(record.definition) : this.#part(record.id)?.components;
+    const components =
+      record.definition > 0 ? this.#definitions.get(record.definition) : this.#part(record.id)?.components;
     const data = components?.Npc ?? {};
     this.#npcs.set(record.id, data);
     return data;
@@ -362,7 +405,12 @@ export class WorldView {
   #character(id: number, own: boolean, npc: NpcData | null): Character {
     let character = this.#characters.get(id);
     if (!character) {
-      character = { avatar: new Avatar(id, npc ? npcLook(id, npc) : avatarLook(id, this.#chosen.get(id))), tag: null, name: '', away: false };
+      character = {
+        avatar: new Avatar(id, npc ? npcLook(id, npc) : avatarLook(id, this.#chosen.get(id))),
+        tag: null,
+        name: '',
+        away: false,
+      };
       this.#characters.set(id, character);
       this.#crowd.add(character.avatar);
     }
@@ -470,7 +518,9 @@ export class WorldView {
     this.#crowd = new Crowd(level.roundShapes, level.physicalMaterials);
     for (const character of this.#characters.values()) this.#crowdOf(character).add(character.avatar);
     this.ground.setQuality(level.physicalMaterials, level.shadowMapSize > 0);
-    this.#occluders = new Occluders(this.#data.terrain ? (origin, direction, max) => this.occludes(origin, direction, max) : null);
+    this.#occluders = new Occluders(
+      this.#data.terrain ? (origin, direction, max) => this.occludes(origin, direction, max) : null,
+    );
     for (const part of parts) this.#occluders.add(part);
     for (const spawned of this.#spawned.values()) {
       const part = styled(spawned, this.#looks.get(spawned.id));

@@ -46,15 +46,19 @@ export async function deleteAccount(username: string, password: string | undefin
 export const listSessions = (page: number, signal?: AbortSignal): Promise<OwnSessionList> =>
   call('GET', '/api/me/sessions', { as: 'me', query: { page, per_page: 10 }, signal });
 
-export const endSession = (id: string): Promise<void> => call('DELETE', `/api/me/sessions/${encodeURIComponent(id)}`, { as: 'me' });
+export const endSession = (id: string): Promise<void> =>
+  call('DELETE', `/api/me/sessions/${encodeURIComponent(id)}`, { as: 'me' });
 
 export const endOtherSessions = (): Promise<void> => call('DELETE', '/api/me/sessions', { as: 'me' });
 
-export const listKeys = (signal?: AbortSignal): Promise<ApiKeyList> => call('GET', '/api/me/keys', { as: 'me', signal });
+export const listKeys = (signal?: AbortSignal): Promise<ApiKeyList> =>
+  call('GET', '/api/me/keys', { as: 'me', signal });
 
-export const createKey = (name: string): Promise<CreatedKey> => call('POST', '/api/me/keys', { as: 'me', body: { name } });
+export const createKey = (name: string): Promise<CreatedKey> =>
+  call('POST', '/api/me/keys', { as: 'me', body: { name } });
 
-export const revokeKey = (id: string): Promise<void> => call('DELETE', `/api/me/keys/${encodeURIComponent(id)}`, { as: 'me' });
+export const revokeKey = (id: string): Promise<void> =>
+  call('DELETE', `/api/me/keys/${encodeURIComponent(id)}`, { as: 'me' });
 
 function remember(account: Account): void {
   const kept = loadSession();

@@ -1,5 +1,14 @@
 // The calls of the admin page: with the session of an admin, or with the operator's token that this tab keeps.
-import type { CleanupReport, Health, NewPassword, RoleName, ServerList, SessionList, UserInfo, UserList } from '../../generated/rest';
+import type {
+  CleanupReport,
+  Health,
+  NewPassword,
+  RoleName,
+  ServerList,
+  SessionList,
+  UserInfo,
+  UserList,
+} from '../../generated/rest';
 import { ApiError, call, type CallOptions, forgetOperatorToken, operatorToken } from '../../lib/api';
 
 const PER_PAGE = 25;
@@ -25,7 +34,8 @@ export const stopServer = (id: string, drain: boolean): Promise<void> =>
 export const listAllSessions = (page: number, signal?: AbortSignal): Promise<SessionList> =>
   admin('GET', '/admin/sessions', { query: { page, per_page: PER_PAGE }, signal });
 
-export const endAnySession = (id: string): Promise<void> => admin('DELETE', `/admin/sessions/${encodeURIComponent(id)}`);
+export const endAnySession = (id: string): Promise<void> =>
+  admin('DELETE', `/admin/sessions/${encodeURIComponent(id)}`);
 
 export interface UserWish {
   q: string;
@@ -35,7 +45,10 @@ export interface UserWish {
 }
 
 export const listUsers = ({ q, role, guests, page }: UserWish, signal?: AbortSignal): Promise<UserList> =>
-  admin('GET', '/admin/users', { query: { q, role, guests: guests ? 'true' : undefined, page, per_page: PER_PAGE }, signal });
+  admin('GET', '/admin/users', {
+    query: { q, role, guests: guests ? 'true' : undefined, page, per_page: PER_PAGE },
+    signal,
+  });
 
 /** Only when the role is still the one that was shown. */
 export const giveRole = (user: UserInfo, role: RoleName): Promise<UserInfo> =>

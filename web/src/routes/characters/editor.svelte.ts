@@ -26,7 +26,10 @@ export class CharacterEditor {
 
   get changed(): boolean {
     const before = this.selected;
-    return before !== null && (this.name !== before.name || JSON.stringify(order(this.looks)) !== JSON.stringify(order(before.looks)));
+    return (
+      before !== null &&
+      (this.name !== before.name || JSON.stringify(order(this.looks)) !== JSON.stringify(order(before.looks)))
+    );
   }
 
   async load(): Promise<void> {
@@ -50,36 +53,40 @@ export class CharacterEditor {
   }
 
   /** True when it is stored; an edit from elsewhere is shown instead of being overwritten. */
-  save = () => this.#work(async () => {
-    if (!this.selected) return;
-    try {
-      this.#put(await saveCharacter(this.selected, this.name, plain(this.looks)));
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 'version_conflict') await this.load();
-      throw error;
-    }
-  });
+  save = () =>
+    this.#work(async () => {
+      if (!this.selected) return;
+      try {
+        this.#put(await saveCharacter(this.selected, this.name, plain(this.looks)));
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 'version_conflict') await this.load();
+        throw error;
+      }
+    });
 
-  activate = () => this.#work(async () => {
-    if (!this.selected) return;
-    const active = await activateCharacter(this.selected.character_id);
-    this.characters = this.characters.map((one) => ({ ...one, active: one.character_id === active.character_id }));
-    this.selected = { ...this.selected, active: true };
-  });
+  activate = () =>
+    this.#work(async () => {
+      if (!this.selected) return;
+      const active = await activateCharacter(this.selected.character_id);
+      this.characters = this.characters.map((one) => ({ ...one, active: one.character_id === active.character_id }));
+      this.selected = { ...this.selected, active: true };
+    });
 
   /** Another one, dressed like the one on the stage. */
-  create = (name: string) => this.#work(async () => {
-    const made = await createCharacter(name, plain(this.looks));
-    this.characters = [...this.characters, made];
-    this.select(made);
-  });
+  create = (name: string) =>
+    this.#work(async () => {
+      const made = await createCharacter(name, plain(this.looks));
+      this.characters = [...this.characters, made];
+      this.select(made);
+    });
 
-  remove = () => this.#work(async () => {
-    if (!this.selected) return;
-    await deleteCharacter(this.selected.character_id);
-    this.selected = null;
-    await this.load();
-  });
+  remove = () =>
+    this.#work(async () => {
+      if (!this.selected) return;
+      await deleteCharacter(this.selected.character_id);
+      this.selected = null;
+      await this.load();
+    });
 
   #put(character: Character): void {
     this.characters = this.characters.map((one) => (one.character_id === character.character_id ? character : one));

@@ -1,6 +1,15 @@
 // The live picture of the editor: one avatar on a round platform, drawn by the same code that draws it in worlds.
 import {
-  AmbientLight, Color, CylinderGeometry, DirectionalLight, HemisphereLight, Mesh, MeshLambertMaterial, NeutralToneMapping, PerspectiveCamera, Scene,
+  AmbientLight,
+  Color,
+  CylinderGeometry,
+  DirectionalLight,
+  HemisphereLight,
+  Mesh,
+  MeshLambertMaterial,
+  NeutralToneMapping,
+  PerspectiveCamera,
+  Scene,
   WebGLRenderer,
 } from 'three';
 import type { AvatarLooks } from '../../generated/AvatarLooks';
@@ -35,9 +44,18 @@ export class Stage {
     this.#renderer.toneMapping = NeutralToneMapping;
     const sun = new DirectionalLight('#fff1d6', 2.2);
     sun.position.set(2, 4, 3);
-    const floor = new Mesh(new CylinderGeometry(1.05, 1.15, 0.16, 48), new MeshLambertMaterial({ color: new Color('#ffd27a') }));
+    const floor = new Mesh(
+      new CylinderGeometry(1.05, 1.15, 0.16, 48),
+      new MeshLambertMaterial({ color: new Color('#ffd27a') }),
+    );
     floor.position.y = -0.08;
-    this.#scene.add(new AmbientLight('#ffffff', 0.7), new HemisphereLight('#dff0ff', '#ffd8a8', 1.3), sun, floor, this.#crowd.group);
+    this.#scene.add(
+      new AmbientLight('#ffffff', 0.7),
+      new HemisphereLight('#dff0ff', '#ffd8a8', 1.3),
+      sun,
+      floor,
+      this.#crowd.group,
+    );
     this.#crowd.add(this.#avatar);
     this.#camera.position.set(0, 1.35, 5.6);
     this.#camera.lookAt(0, 1.02, 0);
@@ -76,7 +94,12 @@ export class Stage {
     const jumping = this.act === 'jump' && !this.#still;
     const height = jumping ? 2.4 * hop * (1 - hop) : 0;
     this.#avatar.update(
-      { position: { ...ORIGIN, y: height }, velocity: { x: 0, y: jumping ? 4 - 8 * hop : 0, z: walking }, yaw: Math.PI, grounded: !jumping || hop < 0.08 },
+      {
+        position: { ...ORIGIN, y: height },
+        velocity: { x: 0, y: jumping ? 4 - 8 * hop : 0, z: walking },
+        yaw: Math.PI,
+        grounded: !jumping || hop < 0.08,
+      },
       this.#still ? 0 : dt,
     );
     this.#crowd.update();

@@ -4,14 +4,39 @@ import type { ConsoleEntry, ConsoleScript, ConsoleWorld } from '../../generated/
 import { append, bytes, costs, from, LINES_KEPT, place, share, visible } from './console';
 
 const line = (number: number, level = 'info', world = 'w1'): ConsoleEntry => ({
-  number, level, at: '', world_id: world, room_code: 'ABC', tick: 1, script: 'Workspace/A.luau', line: 3,
-  message: `line ${number}`, source_line: null, stack: '', revision: '', hash: '', client: null,
+  number,
+  level,
+  at: '',
+  world_id: world,
+  room_code: 'ABC',
+  tick: 1,
+  script: 'Workspace/A.luau',
+  line: 3,
+  message: `line ${number}`,
+  source_line: null,
+  stack: '',
+  revision: '',
+  hash: '',
+  client: null,
 });
 const script = (path: string, cpu: number): ConsoleScript => ({
-  path, hash: 'h', cpu_ms_per_s: cpu, memory_bytes: 1024, instances: 1, errors: 1, stops: 0, disabled: 0,
+  path,
+  hash: 'h',
+  cpu_ms_per_s: cpu,
+  memory_bytes: 1024,
+  instances: 1,
+  errors: 1,
+  stops: 0,
+  disabled: 0,
 });
 const world = (id: string, running: boolean, scripts: ConsoleScript[]): ConsoleWorld => ({
-  world_id: id, room_code: 'ABC', running, players: 1, tick_ms_p99: 1, heard_at: '', scripts,
+  world_id: id,
+  room_code: 'ABC',
+  running,
+  players: 1,
+  tick_ms_p99: 1,
+  heard_at: '',
+  scripts,
 });
 
 test('lines are added once, bounded, and start anew with the server', () => {
@@ -26,7 +51,8 @@ test('lines are added once, bounded, and start anew with the server', () => {
 
 test('filters by level and world, the newest first', () => {
   const lines = [line(1), line(2, 'warn'), line(3, 'error', 'w2'), line(4)];
-  const numbers = (level: 'all' | 'warn' | 'error', id: string | null) => visible(lines, level, id).map((l) => l.number);
+  const numbers = (level: 'all' | 'warn' | 'error', id: string | null) =>
+    visible(lines, level, id).map((l) => l.number);
   expect(numbers('all', null)).toEqual([4, 3, 2, 1]);
   expect(numbers('warn', null)).toEqual([3, 2]);
   expect(numbers('error', 'w1')).toEqual([]);
@@ -41,12 +67,20 @@ test('costs are summed over the worlds that run', () => {
     world('w3', false, [script('A', 100)]),
   ];
   const all = costs(worlds, null);
-  expect(all.map((s) => [s.path, s.cpu_ms_per_s, s.errors])).toEqual([['A', 8, 2], ['B', 5, 1]]);
+  expect(all.map((s) => [s.path, s.cpu_ms_per_s, s.errors])).toEqual([
+    ['A', 8, 2],
+    ['B', 5, 1],
+  ]);
   expect(costs(worlds, 'w2').map((s) => s.path)).toEqual(['A']);
 });
 
 test('figures read well', () => {
-  expect([bytes(12), bytes(2048), bytes(20 * 1024), bytes(3 * 1024 * 1024)]).toEqual(['12 B', '2.0 KiB', '20 KiB', '3.0 MiB']);
+  expect([bytes(12), bytes(2048), bytes(20 * 1024), bytes(3 * 1024 * 1024)]).toEqual([
+    '12 B',
+    '2.0 KiB',
+    '20 KiB',
+    '3.0 MiB',
+  ]);
   expect([share(0, 10), share(0.001, 10), share(5, 10), share(50, 10)]).toEqual(['0%', '1.0%', '50.0%', '100.0%']);
 });
 

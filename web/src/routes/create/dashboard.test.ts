@@ -11,7 +11,16 @@ test('days and spans have short names', () => {
 });
 
 test('sums and shares', () => {
-  const one = { day: '2026-11-16', plays: 3, players: 2, new_players: 1, back_after_1: 0, back_after_7: 0, peak_players: 2, script_errors: 5 };
+  const one = {
+    day: '2026-11-16',
+    plays: 3,
+    players: 2,
+    new_players: 1,
+    back_after_1: 0,
+    back_after_7: 0,
+    peak_players: 2,
+    script_errors: 5,
+  };
   expect(sum([one, one], 'script_errors')).toBe(10);
   expect(share(null)).toBe('–');
   expect(share(33.4)).toBe('33 %');

@@ -2,7 +2,14 @@
 import type { DashboardDay } from '../../generated/rest';
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const hour = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'UTC' });
+const hour = new Intl.DateTimeFormat('en', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+  timeZone: 'UTC',
+});
 const DAY_S = 86_400;
 
 /** "Nov 16" of `2026-11-16`. */
@@ -21,4 +28,5 @@ export function spanLabel(rfc3339: string, span_s: number): string {
 /** "34 %"; a dash while nobody could have come back. */
 export const share = (pct: number | null): string => (pct === null ? '–' : `${Math.round(pct)} %`);
 
-export const sum = (days: readonly DashboardDay[], what: Exclude<keyof DashboardDay, 'day'>): number => days.reduce((total, each) => total + each[what], 0);
+export const sum = (days: readonly DashboardDay[], what: Exclude<keyof DashboardDay, 'day'>): number =>
+  days.reduce((total, each) => total + each[what], 0);

@@ -46,14 +46,22 @@ export class PackageUpload {
       state ??= await call<UploadState>('POST', '/api/uploads', {
         as: 'guest',
         signal: abort.signal,
-        body: { size_bytes: file.size, sha256: sha256 ?? undefined, channel: wish.channel, notes: wish.notes.trim() || undefined },
+        body: {
+          size_bytes: file.size,
+          sha256: sha256 ?? undefined,
+          channel: wish.channel,
+          notes: wish.notes.trim() || undefined,
+        },
       });
       this.#id = state.upload_id;
       if (key) remember(key, state.upload_id);
       this.stage = 'sending';
       await this.#send(file, state, abort.signal);
       this.stage = 'checking';
-      this.result = await call<PublishResponse>('POST', `/api/uploads/${state.upload_id}/finish`, { as: 'me', signal: abort.signal });
+      this.result = await call<PublishResponse>('POST', `/api/uploads/${state.upload_id}/finish`, {
+        as: 'me',
+        signal: abort.signal,
+      });
       this.stage = 'done';
       if (key) forget(key);
     } catch (error) {
@@ -99,7 +107,9 @@ export class PackageUpload {
         this.waiting = true;
         await pause(wait, signal);
         // The part may have arrived although its answer did not.
-        const known = await call<UploadState>('GET', `/api/uploads/${state.upload_id}`, { as: 'me', signal }).catch(() => null);
+        const known = await call<UploadState>('GET', `/api/uploads/${state.upload_id}`, { as: 'me', signal }).catch(
+          () => null,
+        );
         if (known) at = known.received_bytes;
         this.waiting = false;
       }
@@ -128,7 +138,10 @@ export class PackageUpload {
 
 /** Whether an error may be gone in a moment: the line, a busy server, or two answers that crossed. */
 export function mayPass(error: unknown): boolean {
-  return error instanceof ApiError && (error.status === 0 || error.status === 409 || error.status === 429 || error.status >= 500);
+  return (
+    error instanceof ApiError &&
+    (error.status === 0 || error.status === 409 || error.status === 429 || error.status >= 500)
+  );
 }
 
 export function isReport(value: unknown): value is PackageReport {
@@ -170,5 +183,7 @@ function keep(all: Record<string, string>): void {
 }
 
 const remember = (key: string, id: string): void => keep({ ...kept(), [key]: id });
-const forget = (key: string): void => keep(Object.fromEntries(Object.entries(kept()).filter(([known]) => known !== key)));
-const forgetId = (id: string): void => keep(Object.fromEntries(Object.entries(kept()).filter(([, known]) => known !== id)));
+const forget = (key: string): void =>
+  keep(Object.fromEntries(Object.entries(kept()).filter(([known]) => known !== key)));
+const forgetId = (id: string): void =>
+  keep(Object.fromEntries(Object.entries(kept()).filter(([, known]) => known !== id)));

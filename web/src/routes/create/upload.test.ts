@@ -6,7 +6,14 @@ import { PackageUpload } from './upload.svelte';
 type Call = { method: string; path: string; offset: number | null };
 
 const json = (body: unknown, status = 200) => new Response(JSON.stringify(body), { status });
-const state = (received: number) => ({ upload_id: 'up_1', size_bytes: 10, received_bytes: received, part_bytes_max: 4, channel: 'stable', expires_at: '' });
+const state = (received: number) => ({
+  upload_id: 'up_1',
+  size_bytes: 10,
+  received_bytes: received,
+  part_bytes_max: 4,
+  channel: 'stable',
+  expires_at: '',
+});
 const file = new Blob([new Uint8Array(10)]);
 const wish = { channel: 'stable' as const, notes: '' };
 
@@ -30,7 +37,11 @@ function serve(answer: (call: Call, received: number) => Response | 'lost' | nul
 beforeEach(() => {
   vi.useFakeTimers({ shouldAdvanceTime: true, advanceTimeDelta: 1000 });
   const kept = new Map<string, string>();
-  vi.stubGlobal('localStorage', { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => kept.set(key, value), removeItem: (key: string) => kept.delete(key) });
+  vi.stubGlobal('localStorage', {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => kept.set(key, value),
+    removeItem: (key: string) => kept.delete(key),
+  });
   saveSession({ token: 't', clientId: 'c', username: 'Mira' });
 });
 afterEach(() => {
@@ -54,8 +65,17 @@ test('a part whose answer was lost is not sent twice', async () => {
 });
 
 test('a refused package gives its report, and is not kept to go on with', async () => {
-  const report = { problems: [{ severity: 'error', rule: 'scene', file: 'scene.json', line: 3, column: null, message: 'no spawn point' }], omitted: 0 };
-  const calls = serve((call) => (call.path.endsWith('/finish') ? json({ error: { code: 'invalid_package', message: 'Refused.', details: report } }, 422) : null));
+  const report = {
+    problems: [
+      { severity: 'error', rule: 'scene', file: 'scene.json', line: 3, column: null, message: 'no spawn point' },
+    ],
+    omitted: 0,
+  };
+  const calls = serve((call) =>
+    call.path.endsWith('/finish')
+      ? json({ error: { code: 'invalid_package', message: 'Refused.', details: report } }, 422)
+      : null,
+  );
   const upload = new PackageUpload();
   await upload.start(file, wish);
   expect(upload.stage).toBe('failed');
@@ -66,7 +86,9 @@ test('a refused package gives its report, and is not kept to go on with', async 
 
 test('the same file goes on where it was after a reload', async () => {
   let down = true;
-  const calls = serve((call) => (down && call.offset === 4 ? json({ error: { code: 'x', message: 'No.' } }, 403) : null));
+  const calls = serve((call) =>
+    down && call.offset === 4 ? json({ error: { code: 'x', message: 'No.' } }, 403) : null,
+  );
   await new PackageUpload().start(file, wish);
   down = false;
   const again = new PackageUpload();

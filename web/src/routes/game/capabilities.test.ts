@@ -4,7 +4,9 @@ import { sentence } from './capabilities';
 
 test('what a game may do is one sentence', () => {
   expect(sentence(['store'])).toBe('Saves your progress.');
-  expect(sentence(['store', 'chat', 'http', 'lasers'])).toBe('Saves your progress, talks to other websites, and uses lasers.');
+  expect(sentence(['store', 'chat', 'http', 'lasers'])).toBe(
+    'Saves your progress, talks to other websites, and uses lasers.',
+  );
 });
 
 test('what every game does is not worth a sentence', () => {

@@ -20,7 +20,11 @@ export const VERDICTS: readonly { value: Verdict; label: string }[] = [
 export const KINDS: Record<TargetKind, string> = { game: 'Game', user: 'Player', spell: 'Spell', chat: 'Chat' };
 
 /** What the person concerned reads first. */
-export function titleOf({ verdict, target_kind, target_name }: Pick<Notice, 'verdict' | 'target_kind' | 'target_name'>): string {
+export function titleOf({
+  verdict,
+  target_kind,
+  target_name,
+}: Pick<Notice, 'verdict' | 'target_kind' | 'target_name'>): string {
   if (verdict === 'takedown') return `“${target_name}” was taken down`;
   if (verdict === 'suspend') return 'You are suspended';
   return target_kind === 'game' || target_kind === 'spell' ? `A warning about “${target_name}”` : 'A warning';

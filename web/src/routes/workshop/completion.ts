@@ -26,8 +26,26 @@ const RANDOM: Completion[] = [
   { label: 'NextInteger', type: 'function', detail: '(low, high)' },
   { label: 'NextNumber', type: 'function', detail: '(low?, high?)' },
 ];
-const PLAIN: Completion[] = ['function', 'local', 'for', 'in', 'do', 'if', 'then', 'else', 'end', 'while', 'return', 'nil', 'true', 'false'].map((label) => ({ label, type: 'keyword' }));
-const GLOBALS: Completion[] = ['ctx', 'math', 'string', 'table', 'Vector3', 'Color', 'task', 'print'].map((label) => ({ label, type: 'variable' }));
+const PLAIN: Completion[] = [
+  'function',
+  'local',
+  'for',
+  'in',
+  'do',
+  'if',
+  'then',
+  'else',
+  'end',
+  'while',
+  'return',
+  'nil',
+  'true',
+  'false',
+].map((label) => ({ label, type: 'keyword' }));
+const GLOBALS: Completion[] = ['ctx', 'math', 'string', 'table', 'Vector3', 'Color', 'task', 'print'].map((label) => ({
+  label,
+  type: 'variable',
+}));
 
 export function completeSpell(context: CompletionContext): CompletionResult | null {
   const word = context.matchBefore(/[\w.]+/);

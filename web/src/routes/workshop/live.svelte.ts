@@ -50,7 +50,10 @@ export class Live {
       this.#tell(true, `Watching ${world.name}.`);
     });
     socket.on('spell.cast_event', (cast: { spell_id: string; seed: number; target: number[] }) =>
-      this.#tell(true, `${cast.spell_id} was cast at ${cast.target.map((part) => part.toFixed(1)).join(', ')} with seed ${cast.seed}.`),
+      this.#tell(
+        true,
+        `${cast.spell_id} was cast at ${cast.target.map((part) => part.toFixed(1)).join(', ')} with seed ${cast.seed}.`,
+      ),
     );
     socket.on('spell.cast_rejected', ({ error }: { error: string }) => this.#tell(false, error));
     socket.on('error', ({ message }: { message: string }) => this.#tell(false, message));
