@@ -78,7 +78,7 @@ test('a guest registers, keeps what they made, and comes back with the password'
   const guest = (await server.call('POST', '/login', { body: { username: 'Zoe' } })).body;
   const page = await pageOf(guest);
   await page.goto(`${server.url}/account`);
-  await page.getByText('You play as a guest').waitFor();
+  await page.getByText('You’re playing as a guest').waitFor();
   await look(page, 'account-guest');
   await page.getByRole('link', { name: 'Create an account' }).click();
   await page.getByText('You’re playing as Zoe').waitFor();
@@ -122,7 +122,7 @@ test('a key made on the page publishes a game from the command line', async () =
   await page.goto(`${server.url}/account`);
   await page.locator('[data-new-key]').click();
   await field(page, 'What is it for?').fill('laptop');
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   const key = await page.getByRole('textbox', { name: 'API key' }).inputValue();
   assert.match(key, /^frolic_key_[0-9a-f]{64}$/);
   await look(page, 'account-new-key');
@@ -167,7 +167,7 @@ test('signing out everywhere else ends the other browser, and deleting ends ever
   await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
   await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'detached' });
   await elsewhere.reload();
-  await elsewhere.getByText('You are not signed in').waitFor();
+  await elsewhere.getByText('You’re not signed in').waitFor();
   await look(elsewhere, 'account-signed-out');
   await elsewhere.context().close();
 
@@ -197,11 +197,11 @@ test('the operator makes the first admin, who then runs the platform without the
   await look(operator, 'admin-closed');
   await field(operator, 'Admin token').fill(ADMIN_TOKEN);
   await operator.getByRole('button', { name: 'Open' }).click();
-  await operator.getByRole('tab', { name: 'People' }).click();
-  await field(operator, 'Find people').fill('rul');
+  await operator.getByRole('tab', { name: 'Users' }).click();
+  await field(operator, 'Find users').fill('rul');
   await operator.getByLabel('Role of Ruler').selectOption('admin');
   await operator.locator('[data-confirm]:visible').click();
-  await operator.getByText('Ruler is admin now').waitFor();
+  await operator.getByText('Ruler is now admin').waitFor();
   await operator.context().close();
 
   const login = (await server.call('POST', '/api/login', { body: { username: 'Ruler', password: PASSWORD } })).body;
@@ -212,26 +212,26 @@ test('the operator makes the first admin, who then runs the platform without the
   await page.getByRole('menuitem', { name: 'Administration' }).click();
   await page.getByRole('cell', { name: 'ready' }).waitFor();
   await look(page, 'admin-servers');
-  await page.getByRole('tab', { name: 'People' }).click();
+  await page.getByRole('tab', { name: 'Users' }).click();
   await page.getByLabel('Role of Helper').selectOption('moderator');
   await page.locator('[data-confirm]:visible').click();
-  await page.getByText('Helper is moderator now').waitFor();
+  await page.getByText('Helper is now moderator').waitFor();
   await look(page, 'admin-people');
   await page.getByRole('tab', { name: 'Sessions' }).click();
   await page.getByRole('button', { name: 'Sign out Ruler' }).first().waitFor();
   await look(page, 'admin-sessions');
-  await page.getByRole('tab', { name: 'Cleaning up' }).click();
+  await page.getByRole('tab', { name: 'Cleanup' }).click();
   await page.locator('[data-cleanup]').click();
   await page.getByText(/Removed \d+ session/).waitFor();
   await look(page, 'admin-cleanup');
   await page.getByRole('tab', { name: 'Servers' }).click();
   await page
-    .getByRole('button', { name: /What to do with/ })
+    .getByRole('button', { name: /Actions for/ })
     .first()
     .click();
-  await page.getByRole('menuitem', { name: 'Stop it now' }).click();
+  await page.getByRole('menuitem', { name: 'Stop now' }).click();
   await page.locator('[data-confirm]:visible').click();
-  await page.getByText('No game server runs').waitFor();
+  await page.getByText('No game servers are running').waitFor();
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -116,9 +116,9 @@ test('others see no console and no way to it, and an operator does', async () =>
   await page.locator('[data-play]').waitFor();
   assert.equal(await page.locator('[data-console]').count(), 0);
   await page.goto(`${server.url}/create/noisy/console`);
-  await page.getByText('belongs to somebody else').waitFor();
+  await page.getByText('You can’t open this console').waitFor();
   assert.equal(await page.locator('[data-console-lines]').count(), 0);
-  await page.getByPlaceholder("Operator's token").fill(ADMIN_TOKEN);
+  await page.getByPlaceholder('Admin token').fill(ADMIN_TOKEN);
   await page.getByRole('button', { name: 'Open' }).click();
   await page.locator('[data-console-lines] li').first().waitFor();
   await page.context().close();

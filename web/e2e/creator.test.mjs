@@ -56,7 +56,7 @@ async function pick(page, file) {
 test('a guest starts from nothing, and a bad package is refused with a report', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/create`);
-  await page.getByText('Who are you?').waitFor();
+  await page.getByText('Sign in to continue').waitFor();
   await look(page, 'create-nobody');
   await page.locator('[data-guest]').click();
   await page.getByText('Nothing here yet').waitFor();
@@ -91,13 +91,13 @@ test('a package goes up in parts, through a line that breaks, and is in the stor
   await page.locator('[data-check-ok]').waitFor();
   let broken = 0;
   await page.route('**/api/uploads/*/part?*', (route) => (broken++ === 0 ? route.abort() : route.continue()));
-  await page.getByLabel('What is new?').fill('The first floor');
+  await page.getByLabel('What’s new?').fill('The first floor');
   await page.locator('[data-send]').click();
   await page.locator('[data-upload-done]').waitFor();
   assert.ok(broken >= 2, 'the part was sent again');
   assert.match(await page.locator('[data-upload-done]').innerText(), /Version 1\.0\.0 is on stable/);
   await look(page, 'upload-done');
-  await page.getByRole('link', { name: 'Open its page' }).click();
+  await page.getByRole('link', { name: 'View page' }).click();
   await page.waitForURL('**/games/tower');
   await page.getByRole('heading', { level: 1, name: 'Tower' }).waitFor();
   await page.getByText('The first floor').waitFor();
@@ -124,7 +124,7 @@ test('the page of the game is edited: words, tags, pictures, who finds it', asyn
   await other.context().close();
   await page.getByLabel('Description').fill('Climb higher.');
   await page.locator('[data-save]').click();
-  await page.getByRole('button', { name: /Load the newest/ }).click();
+  await page.getByRole('button', { name: /Load the latest/ }).click();
   await page.getByRole('heading', { level: 1, name: 'Tower of Mira' }).waitFor();
   assert.equal(await page.getByLabel('Description').inputValue(), 'Climb higher.');
   assert.equal(await page.getByLabel('Name').inputValue(), 'Tower of Mira', 'the field that was not touched follows');
@@ -158,7 +158,7 @@ test('a new version goes to beta, then to a share, to everybody, and back', asyn
 
   await page.goto(`${server.url}/create/tower/versions`);
   await page.locator('[data-release="1.1.0"]').click();
-  await page.getByLabel('For how many of its players').selectOption('20');
+  await page.getByLabel('Share of players').selectOption('20');
   await look(page, 'manage-release');
   await page.locator('[data-confirm-release]').click();
   const stable = page.locator('[data-channel=stable]');
@@ -169,7 +169,7 @@ test('a new version goes to beta, then to a share, to everybody, and back', asyn
   assert.equal((await server.call('GET', '/api/games/tower')).body.version, '1.1.0');
   await stable.locator('[data-rollback]').click();
   await page.locator('[data-confirm]').click();
-  await page.getByText('stable gives 1.0.0 again').waitFor();
+  await page.getByText('stable is back on 1.0.0').waitFor();
   assert.equal((await server.call('GET', '/api/games/tower')).body.version, '1.0.0');
   assert.deepEqual(page.complaints, []);
   await page.context().close();
@@ -210,7 +210,7 @@ test('the dashboard shows what players did, and is for the creator alone', async
 
   const stranger = await pageOf(browser, (await server.call('POST', '/login', { body: {} })).body);
   await stranger.goto(`${server.url}/create/tower`);
-  await stranger.getByText('This game is not yours').waitFor();
+  await stranger.getByText('This isn’t your game').waitFor();
   await look(stranger, 'manage-stranger');
   await stranger.context().close();
 });

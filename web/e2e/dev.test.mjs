@@ -219,7 +219,7 @@ test('the link in the terminal makes the creator, once; everybody else is a play
   assert.equal(new URL(page.url()).hash, '', 'the secret leaves the address');
   await page.goto(`${dev.url}/create/workshop/console`);
   await page.getByRole('heading', { name: /Workshop/ }).waitFor();
-  assert.equal(await page.getByText('belongs to somebody else').count(), 0);
+  assert.equal(await page.getByText('You can’t open this console').count(), 0);
   await page.goto(`${dev.url}/create`);
   await page.getByText('Workshop').first().waitFor();
   const [, next] = await dev.until(/The link for another one: (http:\S+)/);
@@ -229,7 +229,7 @@ test('the link in the terminal makes the creator, once; everybody else is a play
   const late = await openPage(browser);
   await late.goto(dev.link.replace(/\/play\/\w+/, '/create/workshop/console'));
   await late
-    .getByText(/belongs to somebody else|not logged in/i)
+    .getByText(/You can’t open this console|not signed in/i)
     .first()
     .waitFor();
   await late.close();
@@ -271,7 +271,7 @@ test('what client scripts print and raise reaches the terminal, the console and 
   await picture(page, 'console-client');
   await page.goto(`${dev.url}/create/workshop/errors`);
   await page
-    .getByText(/in browsers, last in Chrome on Linux/)
+    .getByText(/in browsers, most recently Chrome on Linux/)
     .first()
     .waitFor();
   await picture(page, 'errors-client');

@@ -216,14 +216,14 @@ test('a report in a world reaches a moderator, who answers with a reason, and an
   await desk.getByLabel('Why').fill('Advertised a scam in the chat.');
   await picture(desk, 'moderation-decide');
   await desk.locator('[data-confirm]').click();
-  await desk.getByText('No reports wait').waitFor();
+  await desk.getByText('No open reports').waitFor();
 
   await eve.page.goto(`${server.url}/notices`);
   await eve.page.getByText('Advertised a scam in the chat.').waitFor();
   await eve.page.locator('[data-appeal]').click();
   await eve.page.getByLabel('Why is this decision wrong?').fill('It was a joke among friends.');
   await pictures(eve.page, 'notices');
-  await eve.page.getByRole('button', { name: 'Send the appeal' }).click();
+  await eve.page.getByRole('button', { name: 'Send appeal' }).click();
   await eve.page.getByText('Another moderator will look at it').waitFor();
 
   await desk.getByRole('tab', { name: 'Appeals' }).click();
@@ -231,7 +231,7 @@ test('a report in a world reaches a moderator, who answers with a reason, and an
   await desk.getByLabel('Your answer').fill('Understood. Please do not repeat it.');
   await picture(desk, 'moderation-appeal');
   await desk.locator('[data-grant]').click();
-  await desk.getByText('No appeals wait').waitFor();
+  await desk.getByText('No open appeals').waitFor();
   await desk.getByRole('tab', { name: 'Log' }).click();
   await desk.getByText('grant', { exact: true }).waitFor();
   await picture(desk, 'moderation-log');

@@ -232,7 +232,7 @@ test('the front page begins with a way past its header', async () => {
   await page.goto(server.url);
   await page.locator('[data-game]').first().waitFor();
   await page.keyboard.press('Tab');
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Skip to the content');
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Skip to content');
   await page.keyboard.press('Enter');
   await page.keyboard.press('Tab');
   assert.equal(await page.evaluate(() => document.querySelector('main').contains(document.activeElement)), true);

@@ -112,7 +112,7 @@ test('from the keyboard alone: skip the header, open a game, press Play', async 
   await page.goto(`${server.url}/games/${games[0].id}`);
   await page.locator('[data-play]').waitFor();
   await page.keyboard.press('Tab');
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Skip to the content');
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Skip to content');
   await page.keyboard.press('Enter');
   for (let press = 0; press < 20; press++) {
     await page.keyboard.press('Tab');
@@ -152,7 +152,7 @@ test('while the code of a page is on its way the site stands, and when it does n
   await page.locator('main[aria-busy=true]').getByText('Loading the page').waitFor();
   await page.getByRole('searchbox', { name: 'Search games' }).waitFor();
   release();
-  await page.getByRole('heading', { level: 1, name: 'This page did not load' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Something went wrong' }).waitFor();
   await look(page, 'page-failed');
   await page.unroute(code);
   await page.getByRole('button', { name: 'Try again' }).click();

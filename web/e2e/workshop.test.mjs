@@ -59,11 +59,11 @@ test('from the first line to a cast', async () => {
   assert.equal(world.status, 201);
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/workshop`);
-  await page.getByText('Choose a spell, or begin one').waitFor();
+  await page.getByText('Choose a spell or create one').waitFor();
   await look(page, 'workshop-empty');
   await page.getByRole('button', { name: 'New spell' }).first().click();
   await page.getByRole('textbox', { name: /Name/ }).fill('Ice wall');
-  await page.getByRole('button', { name: 'Begin' }).click();
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.locator('.cm-content').waitFor();
 
   // What is wrong is said, with its line.

@@ -71,11 +71,11 @@ test('a world is made, hidden, shared, saved, set back and deleted', async () =>
   await card.getByRole('button', { name: /More about/ }).click();
   await look(page, 'worlds-menu');
   await page.getByRole('menuitem', { name: 'Saves' }).click();
-  await page.getByLabel('Name of the save').fill('Before the party');
+  await page.getByLabel('Save name').fill('Before the party');
   await page.getByRole('button', { name: 'Save now' }).click();
   await page.locator('[data-save]').waitFor();
   await look(page, 'worlds-saves');
-  await page.getByRole('button', { name: 'Go back' }).click();
+  await page.getByRole('button', { name: 'Restore' }).click();
   await page.locator('[data-confirm]').click();
   await friend.until(() => window.__frolic.phase === 'reconnecting');
   await page.getByText('Before going back').waitFor();
@@ -90,7 +90,7 @@ test('a world is made, hidden, shared, saved, set back and deleted', async () =>
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await page.locator('[data-confirm]').click();
   await page.getByText('You don’t have a world yet').waitFor();
-  await friend.page.getByText('This world is gone').waitFor();
+  await friend.page.getByText('This world no longer exists').waitFor();
   assert.deepEqual(page.complaints, []);
   await Promise.all([friend.close(), page.context().close()]);
 });

@@ -41,7 +41,7 @@ export function getGame(id: string, signal?: AbortSignal): Promise<GameDetail> {
 export async function getConsole(id: string, after: number, signal?: AbortSignal): Promise<ConsolePage> {
   const operator = operatorToken();
   const token = operator ?? loadSession()?.token;
-  if (!token) throw new ApiError(401, 'no_session', 'You are not logged in here');
+  if (!token) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
   const query = new URLSearchParams({ after: String(after) });
   try {
     return await request<ConsolePage>(`/api/games/${encodeURIComponent(id)}/console?${query}`, {
@@ -142,8 +142,7 @@ async function callOnce<T>(
   const all = new Headers(headers);
   const kept = as === 'guest' ? await session() : as === 'nobody' ? null : loadSession();
   if (kept && !all.has('Authorization')) all.set('Authorization', `Bearer ${kept.token}`);
-  else if (as === 'me' && !kept)
-    throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
+  else if (as === 'me' && !kept) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
   const raw = body instanceof Blob || body instanceof ArrayBuffer;
   if (body !== undefined && !raw) all.set('Content-Type', 'application/json');
   const search = new URLSearchParams();
@@ -162,7 +161,7 @@ async function callOnce<T>(
 /** Fetches a file in the reader's name and has the browser keep it. */
 export async function saveFile(path: string, name: string): Promise<void> {
   const kept = loadSession();
-  if (!kept) throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
+  if (!kept) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
   const response = await reach(path, { headers: { Authorization: `Bearer ${kept.token}` } });
   const url = URL.createObjectURL(await response.blob());
   Object.assign(document.createElement('a'), { href: url, download: name }).click();
@@ -181,7 +180,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
     response = await fetch(path, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new ApiError(0, 'unreachable', 'Frolic did not answer. Check your connection and try again.');
+    throw new ApiError(0, 'unreachable', 'We couldn’t reach Frolic. Check your connection and try again.');
   }
   if (!response.ok) throw await apiError(response);
   return response;
@@ -192,7 +191,7 @@ async function answer<T>(response: Response): Promise<T> {
   try {
     return (await response.json()) as T;
   } catch {
-    throw new ApiError(response.status, 'bad_answer', 'Frolic gave an answer that makes no sense. Reload the page.');
+    throw new ApiError(response.status, 'bad_answer', 'Frolic sent an unexpected response. Reload the page.');
   }
 }
 
@@ -207,6 +206,6 @@ export async function apiError(response: Response): Promise<ApiError> {
   return new ApiError(
     response.status,
     'error',
-    `Frolic answered with status ${response.status}. Try again in a moment.`,
+    `Frolic is having trouble (status ${response.status}). Try again in a moment.`,
   );
 }

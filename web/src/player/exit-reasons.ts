@@ -15,24 +15,24 @@ export interface Ending {
 
 export function endingOf(error: unknown): Ending {
   if (error instanceof ApiError) {
-    if (error.status === 0) return { title: 'Frolic is not reachable', message: error.message, retry: true };
+    if (error.status === 0) return { title: 'We couldn’t reach Frolic', message: error.message, retry: true };
     if (error.status === 404)
       return {
-        title: 'This world is gone',
+        title: 'This world no longer exists',
         message: `${error.message} Pick another one from the store.`,
         retry: false,
       };
-    return { title: 'You could not join', message: error.message, retry: true };
+    return { title: 'We couldn’t join the world', message: error.message, retry: true };
   }
   if (error instanceof ConnectError) {
     return {
-      title: 'No connection to the world',
+      title: 'We couldn’t connect to the world',
       message: `${error.message} A firewall may block it; try again or try another network.`,
       retry: true,
     };
   }
   const message = error instanceof Error ? error.message : String(error);
-  return { title: 'Something broke while loading', message, retry: true };
+  return { title: 'Something went wrong while loading', message, retry: true };
 }
 
 export function kicked(reason: string): Ending {
@@ -40,7 +40,7 @@ export function kicked(reason: string): Ending {
 }
 
 export function refused(message: string): Ending {
-  return { title: 'The world did not let you in', message, retry: true };
+  return { title: 'The world refused your connection', message, retry: true };
 }
 
 export const replaced: Ending = {
@@ -58,8 +58,7 @@ export const lost: Ending = {
 
 export const outdated: Ending = {
   title: 'This page is out of date',
-  message:
-    'Frolic was updated while this page was open, and the two do not understand each other any more. Reload the page to go on where you were.',
+  message: 'Frolic was updated while this page was open. Reload the page to continue where you left off.',
   retry: false,
   reload: true,
 };

@@ -13,7 +13,7 @@ export function splitTags(text: string): string[] {
 export function badTag(tags: readonly string[]): string | null {
   for (const tag of tags) {
     if (tag.length > TAG_CHARACTERS_MAX) return `“${tag}” is longer than ${TAG_CHARACTERS_MAX} characters`;
-    if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(tag)) return `“${tag}” may have letters a to z, digits and dashes only`;
+    if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(tag)) return `“${tag}” can only contain letters a–z, digits and dashes`;
   }
   return null;
 }

@@ -6,7 +6,7 @@ type Tone = 'plain' | 'leaf' | 'sun' | 'coral' | 'sky';
 export const STATES: Record<NoticeState, { label: string; tone: Tone }> = {
   active: { label: 'in effect', tone: 'coral' },
   expired: { label: 'over', tone: 'plain' },
-  lifted: { label: 'taken back', tone: 'leaf' },
+  lifted: { label: 'lifted', tone: 'leaf' },
   overturned: { label: 'overturned', tone: 'leaf' },
 };
 
@@ -14,7 +14,7 @@ export const VERDICTS: readonly { value: Verdict; label: string }[] = [
   { value: 'dismiss', label: 'Dismiss: no rule was broken' },
   { value: 'warn', label: 'Warn' },
   { value: 'takedown', label: 'Take it down' },
-  { value: 'suspend', label: 'Suspend the person' },
+  { value: 'suspend', label: 'Suspend the user' },
 ];
 
 export const KINDS: Record<TargetKind, string> = { game: 'Game', user: 'Player', spell: 'Spell', chat: 'Chat' };

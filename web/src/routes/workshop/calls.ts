@@ -41,7 +41,7 @@ export async function codeOf(id: string, revision: string, signal?: AbortSignal)
   const token = loadSession()?.token ?? (await session()).token;
   const path = spell(id, `/revisions/${encodeURIComponent(revision)}/files/spell.luau`);
   const response = await fetch(path, { signal, headers: { Authorization: `Bearer ${token}` } });
-  if (!response.ok) throw new Error('The code of this revision did not load. Try again.');
+  if (!response.ok) throw new Error('We couldn’t load the code of this revision. Try again.');
   return response.text();
 }
 

@@ -3,10 +3,10 @@ import type { Completion, CompletionContext, CompletionResult } from '@codemirro
 
 const CTX: Completion[] = [
   { label: 'caster', type: 'property', detail: "the caster's character, or nil" },
-  { label: 'target', type: 'property', detail: 'Vector3: where it is aimed at' },
-  { label: 'params', type: 'property', detail: 'what the caster gave along' },
-  { label: 'random', type: 'property', detail: 'the same numbers everywhere' },
-  { label: 'world', type: 'property', detail: 'looks around and changes things' },
+  { label: 'target', type: 'property', detail: 'Vector3: the target position' },
+  { label: 'params', type: 'property', detail: 'parameters from the caster' },
+  { label: 'random', type: 'property', detail: 'deterministic random numbers' },
+  { label: 'world', type: 'property', detail: 'queries and changes the world' },
 ];
 const WORLD: Completion[] = [
   { label: 'in_radius', apply: 'in_radius(ctx.target, 4)', type: 'function', detail: '(center, radius) -> entities' },
