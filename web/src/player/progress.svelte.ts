@@ -29,7 +29,7 @@ export class LoadProgress {
   #scripts = $state.raw<{ have: number; total: number; name: string } | null>(null);
   #wait = $state.raw<JoinProgress | null>(null);
 
-  /** What the join waits for. */
+  /** Why the join is waiting. */
   waiting(wait: JoinProgress): void {
     this.#wait = wait;
   }

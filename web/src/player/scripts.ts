@@ -244,7 +244,7 @@ export class ClientScripts {
     this.#guard(() => this.#runtime?.dispatchResult(this.host.callOf(id), outcome));
   }
 
-  /** With an index: that line of a list. */
+  /** `index` is the selected row of a list. */
   click(widget: number, index?: number): void {
     this.#guard(() => this.#runtime?.uiEvent(widget, index === undefined ? 'Click' : 'Select', index));
   }

@@ -1,4 +1,4 @@
-// The widgets that client scripts have made. Scripts own them by number; the HUD draws whatever is here.
+// The widgets created by client scripts. Scripts refer to them by number; the HUD draws all of them.
 import { SvelteMap } from 'svelte/reactivity';
 
 export const ANCHORS = [
@@ -21,13 +21,13 @@ export interface Widget {
   kind: WidgetKind;
   text: string;
   anchor: Anchor;
-  /** Shares of the screen; null: with the others at its anchor. */
+  /** Fractions of the screen; null: laid out at its anchor. */
   position: { x: number; y: number } | null;
   color: string | null;
   background: string | null;
   /** Height of the text in pixels; bars and buttons grow with it. */
   size: number;
-  /** Up to 1 a share of the screen, above that pixels; null: as large as it must be. */
+  /** Up to 1: a fraction of the screen; above: pixels; null: the size of the content. */
   width: number | null;
   height: number | null;
   opacity: number;
@@ -39,11 +39,11 @@ export interface Widget {
   image: string | null;
   items: readonly string[];
   layout: 'Column' | 'Row';
-  /** The panel it stands in, or 0. */
+  /** Id of the parent panel, or 0. */
   parent: number;
 }
 
-/** More than this is a script gone wild. */
+/** Limit against runaway scripts. */
 export const WIDGETS_MAX = 200;
 const TEXT_CHARS_MAX = 500;
 const SIZE_DEFAULT_PX = 18;
@@ -77,17 +77,17 @@ export class HudModel {
     this.widgets.clear();
   }
 
-  /** Those that gather at an anchor. */
+  /** Widgets laid out at an anchor. */
   at(anchor: Anchor): Widget[] {
     return this.#sorted((widget) => widget.anchor === anchor && !widget.position && widget.parent === 0);
   }
 
-  /** Those with a place of their own. */
+  /** Widgets with an explicit position. */
   placed(): Widget[] {
     return this.#sorted((widget) => widget.position !== null && widget.parent === 0);
   }
 
-  /** Those in a panel. */
+  /** Widgets in a panel. */
   within(panel: number): Widget[] {
     return this.#sorted((widget) => widget.parent === panel);
   }
@@ -97,7 +97,7 @@ export class HudModel {
     return found.sort((a, b) => a.order - b.order);
   }
 
-  /** Texts on screen, for tests. */
+  /** Visible texts, for tests. */
   texts(): string[] {
     return [...this.widgets.values()].filter((widget) => widget.visible && widget.text).map((widget) => widget.text);
   }
@@ -130,7 +130,7 @@ const isColor = (value: unknown): value is string => typeof value === 'string' &
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 const within = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
 
-/** Takes the properties that make sense and leaves the rest: scripts may write anything. */
+/** Applies valid properties and ignores the rest: scripts may pass anything. */
 function withProps(widget: Widget, props: Record<string, unknown>): Widget {
   const next = { ...widget };
   const { Text, Anchor, Color, Background, Size, Visible, Value, Image, Items, Layout, Parent, Position } = props;
@@ -156,7 +156,7 @@ function withProps(widget: Widget, props: Record<string, unknown>): Widget {
   return next;
 }
 
-/** A vector in the form of the wire. */
+/** A vector in its wire format. */
 function place(value: unknown): { x: number; y: number } | null {
   const vector = (value as { $v?: unknown } | null | undefined)?.$v;
   if (!Array.isArray(vector)) return null;

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { HudModel, WIDGETS_MAX } from './model.svelte';
 
-test('a label appears, changes and goes', () => {
+test('a label is created, updated and removed', () => {
   const hud = new HudModel();
   expect(hud.create(1, 'Label', { Text: 'Falls: 0', Anchor: 'TopRight' })).toBe(true);
   hud.update(1, { Text: 'Falls: 1' });
@@ -13,7 +13,7 @@ test('a label appears, changes and goes', () => {
   expect(hud.widgets.size).toBe(0);
 });
 
-test('nothing behind a label, and a width that goes back to what it must be', () => {
+test('a label can lose its background and return to its automatic width', () => {
   const hud = new HudModel();
   hud.create(1, 'Label', { Text: '+', Background: 'none', Width: 0.6 });
   expect(hud.widgets.get(1)).toMatchObject({ background: 'transparent', width: 0.6 });
@@ -21,7 +21,7 @@ test('nothing behind a label, and a width that goes back to what it must be', ()
   expect(hud.widgets.get(1)).toMatchObject({ background: '#102030', width: null });
 });
 
-test('nonsense is bounded or left out', () => {
+test('invalid values are clamped or ignored', () => {
   const hud = new HudModel();
   expect(hud.create(1, 'Iframe', {})).toBe(false);
   hud.create(1, 'Bar', { Value: 7, Size: 1e9, Color: 'url(x)', Anchor: 'Middle', Text: 'x'.repeat(9999) });
@@ -32,7 +32,7 @@ test('nonsense is bounded or left out', () => {
   expect(hud.widgets.size).toBe(WIDGETS_MAX);
 });
 
-test('panels hold widgets, places are shares of the screen, lists are bounded', () => {
+test('panels contain widgets, positions are fractions of the screen, lists are bounded', () => {
   const hud = new HudModel();
   hud.create(1, 'Panel', { Layout: 'Row', Anchor: 'Center' });
   hud.create(2, 'Label', { Text: 'second', Parent: 1, Order: 2 });

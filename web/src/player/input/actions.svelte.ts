@@ -1,4 +1,4 @@
-// Actions that scripts have bound: touch screens show a button for each, hints name their keys.
+// Actions bound by scripts: touch screens show a button for each, hints show their keys.
 
 /** More buttons than this would cover the screen. */
 const BUTTONS_MAX = 6;
@@ -12,12 +12,12 @@ export interface BoundAction {
 export class ActionButtons {
   #bound = $state.raw<BoundAction[]>([]);
 
-  /** All of them, in the order they were bound. */
+  /** All actions in the order in which they were bound. */
   get all(): readonly BoundAction[] {
     return this.#bound;
   }
 
-  /** Names of those that fit on the screen. */
+  /** Names of the actions that fit on the screen. */
   get shown(): string[] {
     return this.#bound.slice(0, BUTTONS_MAX).map((action) => action.name);
   }

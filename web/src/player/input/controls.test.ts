@@ -1,4 +1,4 @@
-// Which keys a player is told of.
+// Which controls are shown to a player.
 import { expect, test } from 'vitest';
 import { allControls, firstControls, type Situation } from './controls';
 
@@ -26,13 +26,13 @@ test("the game's actions are named with the keys of the device in hand", () => {
   expect(allControls(at({ device: 'Touch' })).some(({ does }) => does === 'Dig, Dash, Taunt')).toBe(true);
 });
 
-test('chat, leaderboard and menu are among the first things that are said, with the keys of a keyboard', () => {
+test('the first hint on a keyboard includes chat, leaderboard and menu', () => {
   const first = firstControls(at({})).map(({ keys, does }) => `${keys.join(' ')} ${does}`);
   expect(first).toEqual(expect.arrayContaining(['Enter Chat', 'P Leaderboard', 'Esc Menu', 'Left click Dig']));
   expect(first.some((line) => line.startsWith('Tab'))).toBe(false);
 });
 
-test('fire and use are named where there is something to fire or to use', () => {
+test('fire and use are listed only when there is something to fire or to use', () => {
   expect(keysOf(at({}), 'Fire')).toBeUndefined();
   expect(keysOf(at({ armed: true }), 'Fire')).toEqual(['Left click']);
   expect(keysOf(at({}), 'Use')).toBeUndefined();

@@ -1,10 +1,10 @@
-// What the keys, sticks and fingers do in this game, in words for the player: the platform's own controls and the
-// actions that the game's scripts have bound.
+// Describes the controls of this game for the player: the platform's own controls and the
+// actions bound by the game's scripts.
 import type { BoundAction } from './actions.svelte';
 import type { Device } from './input';
 
 export interface Control {
-  /** What to press, as it is written on the key. */
+  /** Key labels as printed on the keyboard. */
   keys: string[];
   does: string;
 }
@@ -74,10 +74,10 @@ const KEY_LABELS: Record<string, string> = {
 
 const isPad = (key: string): boolean => key in PAD_LABELS;
 
-/** What is written on a key that a script names so. */
+/** The label for a key name used by scripts. */
 export const keyLabel = (key: string): string => PAD_LABELS[key] ?? KEY_LABELS[key] ?? key;
 
-/** The game's own actions, with those of their keys that this device has. */
+/** The game's actions with the keys that exist on this device. */
 function ofGame({ device, actions }: Situation): Control[] {
   const here = (key: string) => (device === 'Gamepad' ? isPad(key) : device === 'Keyboard' && !isPad(key));
   const controls = actions.map(({ name, keys }) => ({
@@ -87,7 +87,7 @@ function ofGame({ device, actions }: Situation): Control[] {
   return device === 'Touch' ? [] : controls.filter(({ keys }) => keys.length > 0);
 }
 
-/** Everything, for the pause menu. */
+/** All controls, for the pause menu. */
 export function allControls(situation: Situation): Control[] {
   const { device, armed, usable } = situation;
   const one = (keys: string, does: string): Control => ({ keys: keys.split('|'), does });
@@ -134,10 +134,10 @@ export function allControls(situation: Situation): Control[] {
   ];
 }
 
-/** Left out of the first hint: what is seldom needed, or found by itself. */
+/** Left out of the first hint: rarely needed or discovered without help. */
 const NOT_AT_FIRST = ['Turn', 'Look up and down', 'Zoom', 'Network stats', 'Look around'];
 
-/** What a newcomer needs in the first seconds. Buttons on the screen speak for themselves. */
+/** What a new player needs in the first seconds. On-screen buttons need no explanation. */
 export function firstControls(situation: Situation): Control[] {
   if (situation.device === 'Touch')
     return [

@@ -1,20 +1,20 @@
-// Gamepads have no events: they are asked once per frame. The left stick walks, the right one looks, A jumps, X
-// interacts, the right trigger fires; scripts hear of every button.
+// Gamepads have no events, so they are polled once per frame. The left stick walks, the right one looks, A jumps, X
+// interacts, the right trigger fires; scripts receive every button.
 import type { PlayerInput } from './input';
 import { PAD_BUTTONS } from './keys';
 
-/** The part of the browser's Gamepad that is read. */
+/** The fields of the browser's Gamepad that are used. */
 export interface Pad {
   readonly axes: readonly number[];
   readonly buttons: readonly { readonly pressed: boolean }[];
 }
 
-/** Sticks at rest are never quite at zero. */
+/** Dead zone: sticks at rest do not report exactly zero. */
 const DEAD_ZONE = 0.15;
-/** Pixels of mouse movement per second that a fully pushed stick stands for. */
+/** Mouse pixels per second equivalent to a fully deflected stick. */
 const LOOK_PX_PER_S = 900;
 
-/** Reads a gamepad, or lets everything of it go when there is none (any more). */
+/** Polls a gamepad; releases all of its inputs when it is disconnected. */
 export function readPad(input: PlayerInput, pad: Pad | null, dt: number): void {
   const axis = (at: number) => {
     const value = pad?.axes[at] ?? 0;

@@ -1,4 +1,4 @@
-// Keys, stick and taps become one input.
+// Combines keys, sticks and taps into one input.
 import { expect, test } from 'vitest';
 import { Button } from '../core';
 import { type InputEvent, PlayerInput } from './input';
@@ -14,7 +14,7 @@ test('diagonals are as fast as straight lines, opposite keys cancel', () => {
   expect(input.move()).toEqual({ x: 0, y: 1 });
 });
 
-test('two keys of one action: letting go of one keeps it', () => {
+test('with two keys for one action, releasing one keeps it active', () => {
   const input = new PlayerInput();
   input.key('KeyW', true);
   input.key('KeyW', true); // key repeat
@@ -30,11 +30,11 @@ test('a tap between two frames still jumps, for one step', () => {
   input.key('Space', true);
   input.key('Space', false);
   expect(input.takeButtons(1000)).toBe(Button.jump);
-  expect(input.takeButtons(1007)).toBe(Button.jump); // a fast display asks again before the step runs
+  expect(input.takeButtons(1007)).toBe(Button.jump); // a fast display polls again before the step runs
   expect(input.takeButtons(1100)).toBe(0);
 });
 
-test('with a menu open nothing moves; leaving the page lets go of everything', () => {
+test('with a menu open nothing moves; leaving the page releases everything', () => {
   let open = false;
   const input = new PlayerInput(() => !open);
   input.key('KeyW', true);
@@ -62,7 +62,7 @@ test('key names of scripts', () => {
   expect(codesOf('nonsense')).toEqual([]);
 });
 
-test('scripts ask for keys and for named actions, whatever the device', () => {
+test('scripts query keys and named actions on any device', () => {
   let open = false;
   const input = new PlayerInput(() => !open);
   input.key('KeyE', true);
@@ -76,7 +76,7 @@ test('scripts ask for keys and for named actions, whatever the device', () => {
   expect(input.isKeyDown('Fire')).toBe(false);
 });
 
-test('scripts hear of keys, buttons and taps, and that they are let go', () => {
+test('scripts receive key, button and tap events, including releases', () => {
   let open = false;
   const input = new PlayerInput(() => !open);
   const heard: string[] = [];
@@ -103,7 +103,7 @@ test('scripts hear of keys, buttons and taps, and that they are let go', () => {
   expect(heard.length).toBe(6);
 });
 
-test('a gamepad walks, looks, jumps and is let go when it is pulled out', () => {
+test('a gamepad walks, looks and jumps, and is released when disconnected', () => {
   const input = new PlayerInput();
   const heard: string[] = [];
   input.listener = (event: InputEvent) => void heard.push(`${event.down ? '+' : '-'}${event.key}`);
@@ -130,7 +130,7 @@ test('a keyboard alone turns the view', () => {
   expect([input.yaw, input.pitch > pitch]).toEqual([yaw, true]);
 });
 
-test('a gamepad reaches the menu, and what it presses there is not done in the game afterwards', () => {
+test('gamepad presses in the menu have no effect in the game', () => {
   let open = true;
   const input = new PlayerInput(() => !open);
   const pressed: string[] = [];
@@ -143,7 +143,7 @@ test('a gamepad reaches the menu, and what it presses there is not done in the g
   expect(input.takeButtons(0)).toBe(0);
 });
 
-test('a gamepad button that is held while everything is let go is not pressed again', () => {
+test('a gamepad button held across a release is not a new press', () => {
   const input = new PlayerInput();
   const pressed: string[] = [];
   input.padPressed = (name) => pressed.push(name);

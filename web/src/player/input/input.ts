@@ -1,9 +1,9 @@
-// What the player wants this moment: keys, mouse and touch folded into one movement, look and set of buttons.
+// The player's current input: keyboard, mouse, touch and gamepad combined into movement, look and buttons.
 import { Button } from '../core';
 import { settings } from '../settings.svelte';
 import { type Action, actionOf, codesOf, MOUSE_BUTTONS, nameOf } from './keys';
 
-/** A key or button that went down or up, or a finger that tapped, as scripts hear of it. */
+/** A key or button press or release, or a tap, as delivered to scripts. */
 export interface InputEvent {
   down: boolean;
   /** As in crates/script/builtin/client/input.luau; the action's name for `Action`. */
@@ -19,9 +19,9 @@ export type Device = 'Keyboard' | 'Touch' | 'Gamepad';
 const LOOK_PER_PIXEL = 0.0024;
 const TOUCH_LOOK_PER_PIXEL = 0.006;
 const PITCH_MAX = 1.45;
-/** Pixels of mouse movement per second that a held arrow key stands for. */
+/** Mouse pixels per second equivalent to a held arrow key. */
 const KEY_LOOK_PX_PER_S = 700;
-/** A little more than one step at 60 Hz, so that a display faster than that loses no tap. */
+/** Slightly more than one step at 60 Hz, so that no tap is lost on faster displays. */
 const TAP_MS = 20;
 
 export class PlayerInput {
@@ -29,37 +29,37 @@ export class PlayerInput {
   pitch = -0.22;
   /** Touch stick, -1…1, y forward. */
   stick = { x: 0, y: 0 };
-  /** Scripts hear of everything here. */
+  /** Receives all input events, for scripts. */
   listener: ((event: InputEvent) => void) | null = null;
-  /** A button of a gamepad went down, also while the game does not take input: menus need them. */
+  /** Called for gamepad presses even while the game takes no input, because menus need them. */
   padPressed: ((button: string) => void) | null = null;
-  /** What the player used last. */
+  /** The device used most recently. */
   device: Device = 'Keyboard';
-  /** Where the mouse is, in pixels. */
+  /** Mouse position in pixels. */
   readonly mouse = { x: 0, y: 0 };
-  /** What it did since the last frame. */
+  /** Mouse movement since the last frame. */
   readonly moved = { x: 0, y: 0, wheel: 0 };
   /** Sticks of a gamepad, -1…1, y up. */
   readonly pad = { left: { x: 0, y: 0 }, right: { x: 0, y: 0 } };
   #codes = new Set<string>();
-  /** Buttons of mouse and gamepad, by their names. */
+  /** Held buttons of mouse and gamepad by name. */
   #buttons = new Map<string, 'Mouse' | 'Gamepad'>();
-  /** Gamepad buttons that are down. Survives `release`: a held button is no new press, which would close the menu it opened. */
+  /** Held gamepad buttons. Not cleared by `release`: a held button must not count as a new press, which would close the menu it opened. */
   readonly #padHeld = new Set<string>();
   #actions = new Map<Action, number>();
   #held = { fire: false, touchJump: false, touchInteract: false };
-  /** Taps shorter than a simulation step still count: button → when it was first handed out. */
+  /** Taps shorter than a simulation step still count: button → time it was first reported. */
   #tapped = new Map<number, number | null>();
 
-  /** `isEnabled` is asked each time, so that the input cannot be on while a menu is open, whoever opened it. */
+  /** `isEnabled` is evaluated on every access, so that input is never enabled while a menu is open. */
   constructor(private readonly isEnabled: () => boolean = () => true) {}
 
-  /** Off while a menu or the chat has the keyboard: the character stands still. */
+  /** False while a menu or the chat has keyboard focus: the character stands still. */
   get enabled(): boolean {
     return this.isEnabled();
   }
 
-  /** Takes a key; true when it means something in the game and the page must not react to it. */
+  /** Handles a key event; returns true when the game uses the key and the page must ignore it. */
   key(code: string, down: boolean): boolean {
     const action = actionOf(code);
     if (down === this.#codes.has(code)) return action !== undefined;
@@ -77,7 +77,7 @@ export class PlayerInput {
     return true;
   }
 
-  /** Takes a button of the mouse (by the browser's number) or of a gamepad (by its name). */
+  /** Handles a mouse button (by number) or a gamepad button (by name). */
   button(which: number | string, down: boolean): void {
     const kind = typeof which === 'number' ? 'Mouse' : 'Gamepad';
     const name = typeof which === 'number' ? MOUSE_BUTTONS[which] : which;
@@ -86,7 +86,7 @@ export class PlayerInput {
     if (kind === 'Gamepad' && down) this.#padHeld.add(name);
     if (kind === 'Gamepad' && !down) this.#padHeld.delete(name);
     this.device = kind === 'Mouse' ? 'Keyboard' : 'Gamepad';
-    // A button that `release` let go is not released again when the finger leaves it.
+    // A button cleared by `release` is not released a second time.
     if (down || this.#buttons.has(name)) this.#tell(down, name, kind);
     if (down) this.#buttons.set(name, kind);
     else this.#buttons.delete(name);
@@ -96,29 +96,29 @@ export class PlayerInput {
     if (name === 'ButtonR2') this.fire(down);
   }
 
-  /** A finger tapped the world. */
+  /** A tap on the world. */
   tap(x: number, y: number): void {
     this.device = 'Touch';
     if (this.enabled) this.listener?.({ down: true, key: '', kind: 'Tap', x, y });
   }
 
-  /** The button of a script's action on a touch screen. */
+  /** The touch button of a script's action. */
   action(name: string, down: boolean): void {
     this.device = 'Touch';
     if (this.enabled || !down) this.listener?.({ down, key: name, kind: 'Action', x: 0, y: 0 });
   }
 
-  /** Scripts have seen what the mouse did. */
+  /** Resets the mouse movement after scripts have read it. */
   endFrame(): void {
     Object.assign(this.moved, { x: 0, y: 0, wheel: 0 });
   }
 
   #tell(down: boolean, key: string, kind: InputEvent['kind']): void {
-    // A key that goes up is told of even behind a menu, lest a script believe that it is held for ever.
+    // Releases are delivered even while a menu is open; otherwise scripts would see the key as held.
     if (this.enabled || !down) this.listener?.({ down, key, kind, ...this.mouse });
   }
 
-  /** Everything is let go: focus left the page. */
+  /** Releases everything, because the page lost focus. */
   release(): void {
     for (const code of this.#codes) {
       const name = nameOf(code);
@@ -154,11 +154,11 @@ export class PlayerInput {
     this.pitch = Math.max(-PITCH_MAX, Math.min(PITCH_MAX, this.pitch + lift));
   }
 
-  /** Turns the view by the keys that are held. */
+  /** Turns the view by the held keys. */
   turn(dt: number): void {
     const on = (action: Action) => ((this.#actions.get(action) ?? 0) > 0 ? 1 : 0);
     const [dx, dy] = [on('turnRight') - on('turnLeft'), on('lookDown') - on('lookUp')];
-    // Up is up for keys, whatever a mouse does.
+    // The invert-Y setting applies to the mouse, not to keys.
     if (dx || dy) this.look(dx * KEY_LOOK_PX_PER_S * dt, dy * KEY_LOOK_PX_PER_S * dt * (settings.invertY ? -1 : 1));
   }
 
@@ -172,7 +172,7 @@ export class PlayerInput {
     return { x: x / length, y: y / length };
   }
 
-  /** The buttons at this moment. A tap is handed out for the length of a simulation step. */
+  /** The current buttons. A tap is reported for the length of one simulation step. */
   takeButtons(nowMs: number): number {
     if (!this.enabled) return 0;
     const on = (action: Action) => (this.#actions.get(action) ?? 0) > 0;
@@ -183,7 +183,7 @@ export class PlayerInput {
       if (since === null) this.#tapped.set(button, nowMs);
     }
     if (on('jump') || this.#held.touchJump) buttons |= Button.jump;
-    // A stick pushed to its rim runs: there is no shift key on a phone.
+    // A stick pushed to its edge runs, because a phone has no Shift key.
     const pushed = Math.max(Math.hypot(this.stick.x, this.stick.y), Math.hypot(this.pad.left.x, this.pad.left.y));
     if (on('run') || pushed > 0.95) buttons |= Button.run;
     if (this.#held.fire) buttons |= Button.fire;

@@ -24,7 +24,7 @@ const ACTIONS: Record<string, Action> = {
   ShiftLeft: 'run',
   ShiftRight: 'run',
   KeyE: 'interact',
-  // For those who have no mouse.
+  // For players without a mouse.
   ArrowLeft: 'turnLeft',
   ArrowRight: 'turnRight',
   PageUp: 'lookUp',
@@ -37,7 +37,7 @@ export function actionOf(code: string): Action | undefined {
 
 const DIGITS = ['Zero', 'One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven', 'Eight', 'Nine'];
 
-/** Keys with a name of their own; letters and digits are computed. As in crates/script/builtin/client/input.luau. */
+/** Named keys; letters and digits are computed. As in crates/script/builtin/client/input.luau. */
 const NAMES: Record<string, string> = {
   Space: 'Space',
   Enter: 'Enter',
@@ -65,7 +65,7 @@ const NAMES: Record<string, string> = {
   BracketRight: 'RightBracket',
 };
 
-/** What scripts call a physical key; undefined for one they cannot use. */
+/** The script name of a physical key; undefined for keys that scripts cannot use. */
 export function nameOf(code: string): string | undefined {
   const [, letter] = /^Key([A-Z])$/.exec(code) ?? [];
   const [, digit] = /^(?:Digit|Numpad)([0-9])$/.exec(code) ?? [];
@@ -94,7 +94,7 @@ export const PAD_BUTTONS = [
 
 export const MOUSE_BUTTONS = ['MouseLeft', 'MouseMiddle', 'MouseRight'] as const;
 
-/** The physical keys that a script's key name means: "W", "Space", "Shift", "One" and so on. */
+/** The physical keys for a script's key name: "W", "Space", "Shift", "One" and so on. */
 export function codesOf(name: string): string[] {
   const upper = name.trim().toUpperCase();
   if (/^[A-Z]$/.test(upper)) return [`Key${upper}`];

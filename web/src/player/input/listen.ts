@@ -1,25 +1,25 @@
-// Connects the browser's events to the input: keyboard, mouse with pointer lock, fingers that drag to look.
+// Connects browser events to the input: keyboard, mouse with pointer lock, touch drags to look around.
 import type { PlayerInput } from './input';
 import { PauseKey } from './pausekey';
 
 export interface InputActions {
   /** Esc: the menu opens or closes. */
   togglePause(): void;
-  /** The browser took the pointer back: the menu opens. */
+  /** The pointer lock was lost: the menu opens. */
   pause(): void;
   toggleDebug(): void;
   toggleLeaderboard(): void;
   /** Positive moves the camera away. */
   zoom(steps: number): void;
-  /** The first gesture: sound may start. */
+  /** The first user gesture: the browser now allows sound. */
   gesture(): void;
 }
 
-/** A finger that went farther or stayed longer did not tap. */
+/** Limits of a tap: longer movements or presses are not taps. */
 const TAP_PX = 12;
 const TAP_MS = 350;
 
-/** Listens until the returned function is called. */
+/** Adds the listeners; the returned function removes them. */
 export function listen(canvas: HTMLElement, input: PlayerInput, actions: InputActions): () => void {
   const abort = new AbortController();
   const on = <K extends keyof WindowEventMap>(
@@ -31,7 +31,7 @@ export function listen(canvas: HTMLElement, input: PlayerInput, actions: InputAc
   const pauseKey = new PauseKey();
   onKeys(on, input, actions, pauseKey);
   onMouse(on, canvas, input, actions);
-  // While the pointer is locked, the browser keeps Esc for itself: losing the lock is how we learn of it.
+  // While the pointer is locked, the browser consumes Esc; the lost lock is the only signal.
   document.addEventListener(
     'pointerlockchange',
     () => {
@@ -95,7 +95,7 @@ function onMouse(on: On, canvas: HTMLElement, input: PlayerInput, actions: Input
   });
   on(window, 'mousemove', (event) => {
     const box = canvas.getBoundingClientRect();
-    // A locked pointer has no place: what it points at is the middle.
+    // A locked pointer has no position; it points at the middle of the screen.
     input.mouse.x = locked() ? box.width / 2 : event.clientX - box.left;
     input.mouse.y = locked() ? box.height / 2 : event.clientY - box.top;
     input.moved.x += event.movementX;

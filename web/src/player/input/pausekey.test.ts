@@ -1,8 +1,8 @@
-// One press of Esc, reported once or twice.
+// One press of Esc may be reported once or twice.
 import { expect, test } from 'vitest';
 import { PauseKey } from './pausekey';
 
-test('a press that took the pointer lock away does not close the menu again, however slow the frames are', () => {
+test('a press that released the pointer lock does not close the menu again, however slow the frames are', () => {
   const key = new PauseKey();
   expect(key.escape(100)).toBe(true);
   // Pressed at 1000; the page was busy until 2300, and handles the key a second after that.

@@ -1,19 +1,19 @@
-// Esc opens and closes the menu. With a locked pointer the browser takes the lock away as well, and some report the
-// same press twice: as a lost lock and as a key. However far apart the two are handled, one press must count once.
+// Esc opens and closes the menu. With a locked pointer the browser also releases the lock, and some browsers report the
+// same press twice: as a lost lock and as a key. One press must count once, however far apart the two are handled.
 
-/** The clocks of the two reports may differ by a little. */
+/** Tolerance between the timestamps of the two reports. */
 const SAME_PRESS_MS = 150;
 
 export class PauseKey {
-  /** When a lost lock opened the menu, as performance.now() says. */
+  /** When a lost lock opened the menu (performance.now()). */
   #openedAt = -Infinity;
 
-  /** The pointer lock was lost, and the menu opens for it. */
+  /** Records that a lost pointer lock opened the menu. */
   lockLost(nowMs: number): void {
     this.#openedAt = nowMs;
   }
 
-  /** Whether Esc counts. `pressedAt` is when the key went down (the event's timestamp), not when the page had time for it. */
+  /** Whether this Esc press counts. `pressedAt` is the event's timestamp, not the time at which it was handled. */
   escape(pressedAt: number): boolean {
     return pressedAt > this.#openedAt + SAME_PRESS_MS;
   }

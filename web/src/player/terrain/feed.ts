@@ -1,7 +1,7 @@
-// The page's end of the worker that draws the ground.
+// The page's side of the terrain meshing worker.
 import type { FromWorker, ToWorker } from './messages';
 
-/** Metres that the player goes before the worker is told. */
+/** Metres the player moves before the worker receives the new position. */
 const LOOK_M = 6;
 
 export class TerrainFeed {
@@ -19,7 +19,7 @@ export class TerrainFeed {
     this.#tell({ type: 'change', packet }, [packet.buffer]);
   }
 
-  /** Where the player is; call it every frame. */
+  /** Updates the player's position; called every frame. */
   look(x: number, y: number, z: number, distance: number): void {
     const last = this.#looked;
     if (last && last[3] === distance && Math.hypot(x - last[0], y - last[1], z - last[2]) < LOOK_M) return;

@@ -1,8 +1,8 @@
-// The ground as this client's core has it, for scripts, the camera and tests.
+// Terrain queries against the client core, for scripts, the camera and tests.
 import { type ClientCore, terrainMaterials } from '../core';
 import type { TerrainHost, Triple } from '../luau/host';
 
-/** Why the server did not change the ground; scripts say it in their own words. */
+/** Error codes of refused terrain edits; scripts show their own message. */
 export const TERRAIN_REFUSALS = new Set([
   'protected',
   'occupied',

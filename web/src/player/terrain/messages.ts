@@ -1,4 +1,4 @@
-// What the page and the worker that draws the ground say to each other.
+// Messages between the page and the terrain meshing worker.
 
 export type ChunkKey = string;
 export type ChunkPlace = [number, number, number];
@@ -9,19 +9,19 @@ export const keyOf = ([x, y, z]: ChunkPlace): ChunkKey => `${x},${y},${z}`;
 export type ToWorker =
   /** The `terrain` of scene.json, as JSON. */
   | { type: 'start'; settings: string }
-  /** A message of the server about the ground, as it came. */
+  /** A terrain message of the server, unchanged. */
   | { type: 'change'; packet: Uint8Array }
-  /** Where the player is, and how far the ground is shown, in metres. */
+  /** The player's position and the draw distance, in metres. */
   | { type: 'look'; x: number; y: number; z: number; distance: number };
 
-/** Triangles of a chunk; places in blocks from its lowest corner. */
+/** Triangles of a chunk; positions in blocks from its lowest corner. */
 export interface ChunkMesh {
   place: ChunkPlace;
   positions: Uint8Array;
   normals: Int8Array;
   colors: Uint8Array;
   indices: Uint32Array;
-  /** The index from which on triangles can be seen through. */
+  /** Index of the first transparent triangle. */
   clearFrom: number;
 }
 
@@ -30,6 +30,6 @@ export type FromWorker =
   /** Metres along a chunk. */
   | { type: 'ready'; chunkM: number }
   | { type: 'mesh'; mesh: ChunkMesh }
-  /** Nothing is to be drawn there (any more). */
+  /** The chunk has no mesh. */
   | { type: 'drop'; place: ChunkPlace }
   | { type: 'failed'; message: string };

@@ -1,4 +1,4 @@
-// What is drawn of the ground, and in which order.
+// Which chunks are meshed, and in which order.
 import { expect, test } from 'vitest';
 import type { ChunkPlace } from './messages';
 import { DrawPlan } from './plan';
@@ -11,7 +11,7 @@ function all(plan: DrawPlan): ChunkPlace[] {
   return places;
 }
 
-test('the nearest chunks come first, each once, and none outside', () => {
+test('chunks are meshed nearest first, each once, and none out of range', () => {
   const plan = new DrawPlan(grid);
   expect(plan.look([1, 40, 1], 100)).toEqual([]);
   const places = all(plan);
@@ -24,7 +24,7 @@ test('the nearest chunks come first, each once, and none outside', () => {
   expect(all(plan), 'nothing is drawn twice').toEqual([]);
 });
 
-test('what changed comes before what was never drawn, and only if it is drawn', () => {
+test('changed chunks come before new ones, and only if they are in range', () => {
   const plan = new DrawPlan(grid);
   plan.look([1, 40, 1], 100);
   for (let i = 0; i < 10; i++) plan.next();
@@ -36,7 +36,7 @@ test('what changed comes before what was never drawn, and only if it is drawn', 
   expect(plan.next()).not.toEqual([0, 1, 0]);
 });
 
-test('chunks that are left behind are dropped, and drawn again when the player comes back', () => {
+test('chunks out of range are dropped and meshed again when the player returns', () => {
   const plan = new DrawPlan(grid);
   plan.look([-100, 40, -100], 60);
   const near = all(plan);

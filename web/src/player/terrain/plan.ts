@@ -1,7 +1,7 @@
-// Which chunk is drawn next: those that changed, then those that were never drawn, the nearest first.
+// Order of meshing: changed chunks first, then new ones, nearest first.
 import { keyOf, type ChunkKey, type ChunkPlace } from './messages';
 
-/** Chunks are forgotten only this much farther away than they are drawn, lest one that walks to and fro draws for ever. */
+/** Hysteresis: chunks are dropped only this much beyond the draw distance, so that walking back and forth does not remesh them. */
 const FORGET_M = 48;
 
 export interface GridInfo {
@@ -11,17 +11,17 @@ export interface GridInfo {
 }
 
 export class DrawPlan {
-  /** Drawn or found empty. */
+  /** Meshed, or found empty. */
   #done = new Map<ChunkKey, ChunkPlace>();
   #changed = new Map<ChunkKey, ChunkPlace>();
-  /** Never drawn, the nearest last. */
+  /** Not meshed yet, the nearest last. */
   #waiting: ChunkPlace[] = [];
   #at: ChunkPlace = [0, 0, 0];
   #distance = 0;
 
   constructor(private readonly grid: GridInfo) {}
 
-  /** The player is elsewhere; gives the chunks that are too far away now. */
+  /** Moves the player; returns the chunks that are now out of range. */
   look(at: ChunkPlace, distance: number): ChunkPlace[] {
     this.#at = at;
     this.#distance = distance;
@@ -35,12 +35,12 @@ export class DrawPlan {
     return dropped;
   }
 
-  /** Chunks have to be drawn anew. Those that were never drawn get their turn anyway. */
+  /** Marks chunks for remeshing. Chunks that were never meshed are already queued. */
   change(places: ChunkPlace[]): void {
     for (const place of places) if (this.#done.has(keyOf(place))) this.#changed.set(keyOf(place), place);
   }
 
-  /** The chunk to draw now; null when all is done. */
+  /** The next chunk to mesh; null when all are up to date. */
   next(): ChunkPlace | null {
     let nearest: ChunkPlace | null = null;
     for (const place of this.#changed.values())
@@ -53,7 +53,7 @@ export class DrawPlan {
     return place;
   }
 
-  /** Along the ground more than in height: one sees far, and towers are few. */
+  /** Height counts more than horizontal distance: views are wide, and towers are rare. */
   #away(place: ChunkPlace): number {
     const { chunkM } = this.grid;
     const side = (axis: 0 | 1 | 2) => (place[axis] + 0.5) * chunkM - this.#at[axis];

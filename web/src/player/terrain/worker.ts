@@ -1,16 +1,16 @@
-// Draws the ground off the page's thread: keeps a copy of it (made from the scene, changed by the server's messages, as
-// the client core does) and turns chunks into triangles, the nearest first.
+// Meshes the terrain off the main thread: keeps a copy of it (created from the scene, updated by server messages, as
+// in the client core) and turns chunks into triangles, nearest first.
 import { prepareCore, type TerrainMesher } from '../core';
 import type { ChunkPlace, FromWorker, ToWorker } from './messages';
 import { DrawPlan } from './plan';
 
-/** Work between two looks at what the page has said. */
+/** Length of a slice of work before the worker handles messages again. */
 const SLICE_MS = 8;
 
 let mesher: TerrainMesher | null = null;
 let plan: DrawPlan | null = null;
 let working = false;
-/** What came while the module was loading. */
+/** Messages received while the module was loading. */
 let early: ToWorker[] | null = [];
 const turn = new MessageChannel();
 
@@ -62,7 +62,7 @@ function take(message: ToWorker): void {
   }
 }
 
-/** A slice of work; then whatever came meanwhile has its turn. */
+/** Runs one slice of work, then yields so that queued messages are handled. */
 function work(): void {
   const began = performance.now();
   while (mesher && plan && performance.now() - began < SLICE_MS) {

@@ -27,13 +27,13 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test('WebTransport is taken when it opens', async () => {
+test('WebTransport is used when it opens', async () => {
   const open = openers(async () => fake('webtransport'));
   expect((await connect(transports, handlers, null, open)).kind).toBe('webtransport');
   expect(open.wsAt).toEqual([]);
 });
 
-test('silence falls back after one second and the late connection is given up', async () => {
+test('without an answer it falls back after one second and closes the late connection', async () => {
   let signal: AbortSignal | undefined;
   const open = openers((_address, guarded, abort) => {
     signal = abort;

@@ -7,7 +7,7 @@ import { openWebTransport, webTransportAvailable } from './webtransport';
 
 const WEBTRANSPORT_PATIENCE_MS = 1000;
 
-/** How transports are opened; tests put their own here. */
+/** How transports are opened; replaced in tests. */
 export interface Openers {
   webTransport: typeof openWebTransport;
   webSocket: typeof openWebSocket;
@@ -41,7 +41,7 @@ async function withinPatience(
   openers: Openers,
 ): Promise<Transport> {
   const abort = new AbortController();
-  // Bytes and ends of a connection that lost the race must not reach the player.
+  // Data and close events of a connection that lost the race must not reach the player.
   const guarded: TransportHandlers = {
     packet: (bytes) => !abort.signal.aborted && handlers.packet(bytes),
     stream: (bytes) => !abort.signal.aborted && handlers.stream(bytes),
@@ -64,7 +64,7 @@ async function withinPatience(
   }
 }
 
-/** Reads `?transport=`; anything unknown means no wish. */
+/** Parses `?transport=`; unknown values mean no preference. */
 export function parseTransport(text: string | null): TransportKind | null {
   if (text === 'ws' || text === 'websocket') return 'websocket';
   if (text === 'wt' || text === 'webtransport') return 'webtransport';

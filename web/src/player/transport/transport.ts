@@ -1,4 +1,4 @@
-// What a transport is to the player: a way to send both kinds of messages, and where received bytes go.
+// The transport interface: sends reliable and unreliable messages, and delivers received bytes.
 
 export type TransportKind = 'webtransport' | 'websocket';
 

@@ -13,7 +13,7 @@ export function openWebSocket(url: string, handlers: TransportHandlers): Promise
     const timer = setTimeout(() => socket.close(), OPEN_TIMEOUT_MS);
 
     const send = (bytes: Uint8Array) => {
-      // Sending on a closing socket throws; its close event comes anyway.
+      // Sending on a closing socket throws; the close event follows.
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes as Uint8Array<ArrayBuffer>);
     };
     socket.onopen = () => {

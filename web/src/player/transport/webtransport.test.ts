@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openWebTransport } from './webtransport';
 
-/** What the line was given, and what it waits for before it takes more. */
+/** Datagrams written to the stream, and the promise that grants more room. */
 const line = { taken: [] as number[], free: Promise.resolve() };
 
 class FakeWebTransport {
@@ -37,14 +37,14 @@ const open = () =>
   );
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
-test('all datagrams of one moment leave: the inputs, and the ping behind them', async () => {
+test('all datagrams of one frame are sent: the inputs and the ping after them', async () => {
   const transport = await open();
   for (const number of [1, 2, 3]) transport.sendDatagram(Uint8Array.of(number));
   await settled();
   expect(line.taken).toEqual([1, 2, 3]);
 });
 
-test('a line that takes nothing keeps only a few of them', async () => {
+test('a blocked connection queues only a few datagrams', async () => {
   let clear = () => {};
   line.free = new Promise((resolve) => (clear = resolve));
   const transport = await open();

@@ -1,4 +1,4 @@
-// WebTransport: datagrams for what may be lost, one bidirectional stream for what may not.
+// WebTransport: datagrams for unreliable messages, one bidirectional stream for reliable ones.
 import { ConnectError, type Transport, type TransportHandlers } from './transport';
 
 export interface WebTransportAddress {
@@ -12,7 +12,7 @@ const DATAGRAMS_QUEUED_MAX = 32;
 
 export const webTransportAvailable = (): boolean => typeof WebTransport === 'function';
 
-/** Opens the connection and its stream. `signal` gives up: a connection that opens later is closed again. */
+/** Opens the connection and its stream. After `signal` aborts, a connection that still opens is closed. */
 export async function openWebTransport(
   address: WebTransportAddress,
   handlers: TransportHandlers,
@@ -43,7 +43,7 @@ export async function openWebTransport(
   void pump(connection.datagrams.readable, handlers.packet).catch(() => undefined);
 
   const reliable = stream.writable.getWriter();
-  // Old inputs and snapshots are worthless: the browser throws them away instead of delivering them late.
+  // Outdated inputs and snapshots are worthless: the browser drops them instead of delivering them late.
   connection.datagrams.outgoingMaxAge = DATAGRAM_AGE_MAX_MS;
   connection.datagrams.outgoingHighWaterMark = DATAGRAMS_QUEUED_MAX;
   connection.datagrams.incomingHighWaterMark = DATAGRAMS_QUEUED_MAX;
@@ -55,7 +55,7 @@ export async function openWebTransport(
   return {
     kind: 'webtransport',
     sendReliable: (bytes) => void write(reliable, bytes),
-    // Counted here: the stream says that it has room for one, and would get the inputs of a moment but never the ping after them.
+    // Counted here: the stream reports room for one datagram only, so the ping after a frame's inputs would never be sent.
     sendDatagram: (bytes) => {
       if (waiting === DATAGRAMS_QUEUED_MAX) return;
       waiting += 1;
@@ -63,7 +63,7 @@ export async function openWebTransport(
     },
     close: () => {
       over = true;
-      // Closing the connection at once would drop what is still on its way, the goodbye above all.
+      // Closing immediately would drop data in flight, including the goodbye.
       const done = () => connection.close({ closeCode: 0, reason: 'left' });
       void reliable.close().then(done, done);
     },

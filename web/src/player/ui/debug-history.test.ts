@@ -1,4 +1,4 @@
-// The overlay's graphs: bins of a tenth of a second, peaks kept, counters turned into rates.
+// The overlay's graphs: bins of 100 ms, peaks preserved, counters converted to rates.
 import { expect, test } from 'vitest';
 import { BINS, DebugHistory } from './debug-history';
 
@@ -7,7 +7,7 @@ function feed(history: DebugHistory, from: number, to: number, stats: (now: numb
   for (let now = from; now <= to; now += 20) history.sample(now, stats(now), 20);
 }
 
-test('a bin keeps the longest silence and the newest round trip', () => {
+test('a bin records the longest snapshot gap and the latest round trip', () => {
   const history = new DebugHistory();
   feed(history, 0, 100, (now) => ({ rttMs: 30 + now / 100, snapshotAgeMs: now === 60 ? 250 : 10 }));
   expect(history.series.snapshotAgeMs).toEqual([250]);
@@ -26,7 +26,7 @@ test('counters become rates, and a new connection does not make them negative', 
   expect(history.series.kibInPerS.at(-1)).toBe(0);
 });
 
-test('a page that stood still fills its bins, and never more than there are', () => {
+test('a stalled page fills the missed bins, up to the maximum', () => {
   const history = new DebugHistory();
   history.sample(0, { rttMs: 10 }, 16);
   history.sample(500, { rttMs: 20 }, 500);
@@ -35,7 +35,7 @@ test('a page that stood still fills its bins, and never more than there are', ()
   expect(history.series.rttMs).toHaveLength(BINS);
 });
 
-test('what is not known yet is not drawn as nothing', () => {
+test('unknown values are not drawn as zero', () => {
   const history = new DebugHistory();
   feed(history, 0, 100, () => ({ bytesIn: 0 }));
   expect(history.series.rttMs).toEqual([null]);

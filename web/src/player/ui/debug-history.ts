@@ -1,18 +1,18 @@
-// What the debug overlay's graphs show: the last seconds of a few figures, in bins of a tenth of a second. Pure.
+// History for the debug overlay's graphs: the last seconds of a few statistics in bins of 100 ms. Pure.
 import type { CoreStats } from '../events';
 import type { Value } from './sparkline';
 
 const BIN_MS = 100;
-/** Fifteen seconds: long enough to see what happened, short enough to see what happens. */
+/** 15 seconds: long enough to see a past event, short enough to see current changes. */
 export const BINS = 150;
 
 export interface Series {
-  /** Not known before the first answer to a ping. */
+  /** Undefined before the first pong. */
   rttMs: Value[];
-  /** Longest time without a snapshot; not known before the first. */
+  /** Longest gap between snapshots; undefined before the first. */
   snapshotAgeMs: Value[];
   kibInPerS: Value[];
-  /** How often the own character was set right. */
+  /** Number of corrections of the own character. */
   corrections: Value[];
   /** Longest frame. */
   frameMs: Value[];
@@ -30,7 +30,7 @@ export class DebugHistory {
   #peakAge: Value = null;
   #peakFrame = 0;
 
-  /** Takes one frame's figures; `frameMs` is how long the frame took. */
+  /** Adds the statistics of one frame of length `frameMs`. */
   sample(nowMs: number, stats: CoreStats, frameMs: number): void {
     const totals = { bytesIn: stats.bytesIn ?? 0, corrections: stats.corrections ?? 0 };
     this.#binStart ??= this.#begin(nowMs, totals);
@@ -38,7 +38,7 @@ export class DebugHistory {
     this.#peakFrame = Math.max(this.#peakFrame, frameMs);
     const bins = Math.floor((nowMs - this.#binStart) / BIN_MS);
     if (bins < 1) return;
-    // A slow frame fills several bins; what was counted meanwhile is spread over them.
+    // A slow frame spans several bins; its counts are distributed over them.
     const seconds = (nowMs - this.#binStart) / 1000;
     // A new connection counts from zero again.
     const grown = (key: keyof Totals) => Math.max(0, totals[key] - this.#before[key]);

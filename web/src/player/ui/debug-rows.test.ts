@@ -1,4 +1,4 @@
-// The overlay's figures: all of them, readable, with dashes for what is unknown.
+// The rows of the overlay: complete, readable, with dashes for unknown values.
 import { expect, test } from 'vitest';
 import { debugRows } from './debug-rows';
 

@@ -1,4 +1,4 @@
-// The figures of the debug overlay as text. Pure, so that the wording and the warning lines can be tested.
+// The statistics of the debug overlay as text. Pure, so that wording and warnings can be tested.
 import type { CoreStats, TickFigures } from '../events';
 
 /** In the order they are shown. */
@@ -58,7 +58,7 @@ export function debugRows(stats: CoreStats, page: PageFigures): DebugRow[] {
   if (page.server && page.server.stages.length > 0) {
     server('tick takes', `${page.server.tickMs.toFixed(2)} ms`, page.server.tickMs > 10);
     server('longest tick', `${page.server.worstMs.toFixed(2)} ms`, page.server.worstMs > 16);
-    // What takes next to nothing is left out: most games have no NPCs, many no bodies.
+    // Stages with negligible cost are omitted: most games have no NPCs, many no bodies.
     for (const stage of page.server.stages)
       if (stage.ms >= 0.01) server(stage.name, `${stage.ms.toFixed(2)} ms`, stage.ms > 8);
   }

@@ -1,4 +1,4 @@
-// Keeps the keyboard inside a menu: Tab goes round, a gamepad goes up and down.
+// Focus trap for menus: Tab cycles, a gamepad moves up and down.
 
 const FOCUSABLE =
   'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), [tabindex="0"]';
@@ -7,7 +7,7 @@ function reachable(menu: HTMLElement): HTMLElement[] {
   return [...menu.querySelectorAll<HTMLElement>(FOCUSABLE)].filter((element) => element.checkVisibility());
 }
 
-/** Moves the focus by so many places, from the last to the first and back. */
+/** Moves the focus by one element, wrapping around. */
 export function moveFocus(menu: HTMLElement, by: 1 | -1): void {
   const all = reachable(menu);
   const at = all.indexOf(document.activeElement as HTMLElement);
@@ -15,11 +15,11 @@ export function moveFocus(menu: HTMLElement, by: 1 | -1): void {
   all[next]?.focus();
 }
 
-/** A Svelte action: Tab stays within the element, wherever a click has left the focus. */
+/** A Svelte action that keeps Tab within the element. */
 export function trapFocus(menu: HTMLElement): { destroy(): void } {
   const key = (event: KeyboardEvent) => {
     if (event.code !== 'Tab' || event.ctrlKey || event.altKey || event.metaKey) return;
-    // The browser's own dialogs look after themselves.
+    // Native dialogs trap the focus themselves.
     if (document.querySelector('dialog[open]')) return;
     event.preventDefault();
     moveFocus(menu, event.shiftKey ? -1 : 1);

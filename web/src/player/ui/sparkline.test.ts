@@ -20,7 +20,7 @@ test('more values than slots show the newest', () => {
   expect(sparkline([9, 0, 0, 0], box).line).toBe('0,32 50,32 100,32');
 });
 
-test('what is not known has no point', () => {
+test('unknown values have no point', () => {
   const { line, area, top } = sparkline([null, 10, null], box);
   expect(top).toBe(10);
   expect(line).toBe('50,2');

@@ -1,6 +1,6 @@
 // The geometry of a small graph: newest value at the right edge, zero at the bottom. Pure.
 
-/** A figure at a time; null when it was not known. */
+/** A value over time; null where it is unknown. */
 export type Value = number | null;
 
 export interface SparklineShape {
@@ -12,7 +12,7 @@ export interface SparklineShape {
   y(value: number): number;
 }
 
-/** Values that are not known (null) have no point: the line goes on to the next one that is. */
+/** Unknown values (null) have no point: the line continues to the next known one. */
 export function sparkline(
   values: Value[],
   box: { slots: number; width: number; height: number; floor: number },

@@ -1,4 +1,4 @@
-// Short, true things to read while a world loads, for the device in hand.
+// Tips shown while a world loads, for the current device.
 
 const EVERYWHERE: readonly string[] = [
   'Send the invite link to a friend and they land in your world.',

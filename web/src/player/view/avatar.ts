@@ -5,7 +5,7 @@ import type { Point } from '../frame';
 import type { AvatarLook } from './look';
 import { pose, strideLength, turnTowards, type Motion } from './pose';
 
-/** Sizes in metres; the figure is as tall as the simulation's capsule. */
+/** Sizes in metres; the avatar is as tall as the simulation's capsule. */
 export const BODY = {
   leg: [0.25, 0.56, 0.27],
   torso: [0.58, 0.58, 0.34],
@@ -16,7 +16,7 @@ export const BODY = {
 const HIP_Y = 0.56;
 const SHOULDER_Y = 1.1;
 
-/** What the server says about a character this frame. */
+/** The replicated state of a character in this frame. */
 export interface CharacterFrame {
   position: Point;
   velocity: Point;
@@ -24,22 +24,22 @@ export interface CharacterFrame {
   grounded: boolean;
   /** In water too deep to stand. */
   swimming?: boolean;
-  /** It lies where it fell. */
+  /** Knocked out: lies on the ground. */
   dead?: boolean;
-  /** It holds something and looks up by so much. */
+  /** Pitch while holding a weapon; null without one. */
   aim?: number | null;
-  /** Of an NPC: it turns to where it looks, walking or not. */
+  /** Set for NPCs, whose avatars turn to their look direction even while standing. */
   mood?: number;
 }
 
-/** Something that just happened and can be seen or heard. */
+/** An event of this frame with a visual or sound effect. */
 export type Moment = 'jumped' | 'landed' | 'stepped' | 'splashed';
 
 const JUMP_MS = 2;
-/** Who enters water slower than this makes no splash. */
+/** Minimum vertical speed for a splash. */
 const SPLASH_MS = 2.5;
 const LANDING_FADE_S = 0.22;
-/** Slower landings than this leave no dust. */
+/** Minimum landing speed for dust. */
 const HARD_LANDING_MS = 4;
 
 export class Avatar {
@@ -55,7 +55,7 @@ export class Avatar {
   #motion: Motion = { speed: 0, rise: 0, grounded: true, stride: 0, time: Math.random() * 6, landing: 0 };
   #facing: number | null = null;
   #aim: number | null = null;
-  /** 0 upright, 1 on its back. */
+  /** 0: upright, 1: on its back. */
   #fallen = 0;
 
   constructor(
@@ -79,7 +79,7 @@ export class Avatar {
     this.arms[1].position.set(side, SHOULDER_Y - HIP_Y, 0);
   }
 
-  /** Poses the figure; says what the player should see or hear of it. */
+  /** Poses the avatar and returns its visible or audible events. */
   update(frame: CharacterFrame, dt: number): Moment | null {
     const motion = this.#motion;
     const speed = Math.hypot(frame.velocity.x, frame.velocity.z);
@@ -104,11 +104,11 @@ export class Avatar {
     return splashed ? 'splashed' : landedHard ? 'landed' : jumped ? 'jumped' : stepped ? 'stepped' : null;
   }
 
-  /** Characters look where they walk; standing, they keep looking there. */
+  /** Characters face their walking direction and keep it while standing. */
   #turn(frame: CharacterFrame, speed: number, dt: number): void {
     if (this.#facing === null) this.#facing = frame.yaw;
     if (this.#aim !== null && !frame.dead) {
-      // Whoever holds a weapon looks where it points.
+      // Armed characters face where the weapon points.
       this.#facing = turnTowards(this.#facing, frame.yaw, 20, dt);
     } else if (frame.mood) {
       this.#facing = turnTowards(this.#facing, frame.yaw, 13, dt);

@@ -1,4 +1,4 @@
-// The camera in the hands of scripts: it holds, looks, shakes, and comes back.
+// The camera under script control: hold, look, shake, return.
 import { Vector3 } from 'three';
 import { expect, test } from 'vitest';
 import { PlayerInput } from '../input/input';
@@ -8,7 +8,7 @@ import { Occluders } from './occluders';
 
 const feet = new Vector3(0, 0, 0);
 
-test('held at a place it stays there, shaken or not, until it follows again', () => {
+test('a held camera keeps its position, even when shaken, until it follows again', () => {
   const camera = new ChaseCamera();
   camera.resize(800, 600, 100);
   camera.hold(new Vector3(0, 10, 10));
@@ -23,7 +23,7 @@ test('held at a place it stays there, shaken or not, until it follows again', ()
   expect(camera.camera.position.y).toBeCloseTo(1.55);
 });
 
-test('places to pixels and back, the look of a player, and the field of view', () => {
+test('world to screen and back, the look direction, and the field of view', () => {
   const [chase, input] = [new ChaseCamera(), new PlayerInput()];
   chase.resize(800, 600, 100);
   const camera = new ScriptCamera({

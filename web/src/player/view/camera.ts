@@ -6,26 +6,26 @@ import type { Occluders } from './occluders';
 const EYE_HEIGHT_M = 1.55;
 const DISTANCE_MAX = 16;
 const DISTANCE_START = 6.5;
-/** Nearer than this there is no room for the avatar: first person. */
+/** Below this distance the view is first person. */
 const FIRST_PERSON_M = 0.9;
 const WALL_GAP_M = 0.25;
 export const PITCH_MAX = 1.45;
 
-/** Behind the player, in their eyes, or where a script put it. */
+/** Third person, first person, or fixed by a script. */
 export const CAMERA_MODES = ['Follow', 'First', 'Fixed'] as const;
 export type CameraMode = (typeof CAMERA_MODES)[number];
 
-/** How far the strongest shaking throws the picture. */
+/** Maximum shake offset. */
 const SHAKE_M = 0.5;
 
 export class ChaseCamera {
   readonly camera = new PerspectiveCamera(70, 1, 0.1, 1000);
   #mode: CameraMode = 'Follow';
-  /** What a held camera looks at; none: as it stood. */
+  /** Target of a held camera; none keeps its orientation. */
   #heldTowards: Vector3 | null = null;
-  /** Degrees that a script wants; 0 leaves it to the screen. */
+  /** Field of view set by a script in degrees; 0 uses the default. */
   #fieldOfView = 0;
-  /** How far shaking has thrown it. */
+  /** Current shake offset. */
   #thrown = new Vector3();
   #shaking = { strength: 0, seconds: 0, left: 0 };
   #wanted = DISTANCE_START;
@@ -48,7 +48,7 @@ export class ChaseCamera {
     if (mode !== 'Fixed') this.snap();
   }
 
-  /** Stays at a place until the mode changes. */
+  /** Holds the camera at a position until the mode changes. */
   hold(position: Vector3): void {
     this.#mode = 'Fixed';
     this.#thrown.set(0, 0, 0);
@@ -62,7 +62,7 @@ export class ChaseCamera {
     this.camera.updateMatrixWorld();
   }
 
-  /** 0 gives it back to the screen. */
+  /** 0 restores the default. */
   setFieldOfView(degrees: number): void {
     this.#fieldOfView = degrees;
     this.#project();
@@ -72,14 +72,14 @@ export class ChaseCamera {
     this.#shaking = { strength, seconds, left: seconds };
   }
 
-  /** As it was before any script touched it. */
+  /** Resets everything that scripts changed. */
   release(): void {
     this.setMode('Follow');
     this.setFieldOfView(0);
     this.#shaking.left = 0;
   }
 
-  /** Where the camera looks at. */
+  /** The point the camera looks at. */
   get focus(): Vector3 {
     return this.#focus;
   }
@@ -90,7 +90,7 @@ export class ChaseCamera {
     this.#wanted = Math.min(DISTANCE_MAX, next < FIRST_PERSON_M ? 0 : next);
   }
 
-  /** Jumps to the player without lag: after a teleport. */
+  /** Snaps to the player without lag, after a teleport. */
   snap(): void {
     this.#settled = false;
   }
@@ -102,7 +102,7 @@ export class ChaseCamera {
     this.#rattle(dt);
   }
 
-  /** Takes back what shaking did to a camera that nothing else moves. */
+  /** Removes the shake offset from a camera that nothing else moves. */
   #stand(): void {
     this.camera.position.sub(this.#thrown);
     this.#thrown.set(0, 0, 0);
@@ -135,7 +135,7 @@ export class ChaseCamera {
     }
     const back = this.#back.set(Math.sin(yaw) * Math.cos(pitch), -Math.sin(pitch), Math.cos(yaw) * Math.cos(pitch));
     const free = this.firstPerson ? 0 : this.#freeDistance(back, occluders);
-    // In at once, lest the wall be seen from inside; out again slowly.
+    // Moves in immediately, so that the camera never enters the wall; moves out slowly.
     this.#distance = free < this.#distance ? free : this.#distance + (free - this.#distance) * (1 - Math.exp(-dt * 7));
     this.camera.position.copy(this.#focus).addScaledVector(back, this.#distance);
     this.camera.rotation.set(pitch, yaw, 0, 'YXZ');

@@ -36,7 +36,7 @@ export class Crowd {
   #parts: PartMesh[] = [];
   #hidden = new Set<number>();
 
-  /** `opacity` below 1 is for those who are away: one sees through them. */
+  /** `opacity` below 1 draws disconnected players translucently. */
   constructor(
     private readonly round: boolean,
     private readonly physical: boolean,
@@ -60,12 +60,12 @@ export class Crowd {
     this.#paint();
   }
 
-  /** After an avatar was given another look. */
+  /** Updates the instances after an avatar's looks changed. */
   repaint(): void {
     this.#paint();
   }
 
-  /** Leaves an avatar out of the picture: the own one in first person. */
+  /** Hides an avatar: the own one in first person. */
   setHidden(id: number, hidden: boolean): void {
     if (hidden) this.#hidden.add(id);
     else this.#hidden.delete(id);
@@ -155,7 +155,7 @@ export class Crowd {
       (a) => [a.hair],
       (look) => look.hair,
     );
-    // One mesh per kind: those that nobody wears have no instances and cost nothing to draw.
+    // One mesh per kind: unused kinds have no instances and cost nothing to draw.
     for (const kind of FACES) {
       const skin = new MeshBasicMaterial({
         map: faceTexture(kind),
@@ -194,7 +194,7 @@ export class Crowd {
   }
 }
 
-/** A soft warm edge of light, so that players stand out from the world behind them. */
+/** A soft warm rim light, so that players stand out from the background. */
 function addRim(material: Material): void {
   material.onBeforeCompile = (shader) => {
     shader.fragmentShader = shader.fragmentShader.replace(

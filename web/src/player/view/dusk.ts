@@ -1,4 +1,4 @@
-// The time of day, from how high the scene's sun stands: below a hand's breadth above the horizon evening comes.
+// The time of day, derived from the elevation of the scene's sun: dusk begins shortly above the horizon.
 import type { Color, Vector3 } from 'three';
 
 const EVENING_FROM = 0.34;
@@ -10,7 +10,7 @@ export function dusk(sun: Vector3): number {
   return low * low * (3 - 2 * low);
 }
 
-/** A colour of the day, as it is at this time. */
+/** Blends a daylight colour towards dusk. */
 export function atDusk(day: Color, evening: Color, share: number): Color {
   return day.clone().lerp(evening, share);
 }

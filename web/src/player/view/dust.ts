@@ -1,4 +1,4 @@
-// Dust puffs on landing and the round shadow under the own feet: small things that make jumping readable.
+// Dust puffs on landing and the blob shadow under the own character, which make jumps easier to judge.
 import {
   CanvasTexture,
   DoubleSide,

@@ -1,9 +1,9 @@
-// Effects come, end by themselves, and never grow without bound.
+// Effects expire by themselves, and their number is bounded.
 import { Vector3 } from 'three';
 import { expect, test } from 'vitest';
 import { BEAMS_MAX, Effects, PARTICLES_MAX } from './effects';
 
-test('a burst and a beam end by themselves', () => {
+test('a burst and a beam expire by themselves', () => {
   const effects = new Effects();
   effects.burst(new Vector3(), { Count: 10, Lifetime: 1 });
   effects.beam(new Vector3(), new Vector3(0, 0, 0), { Seconds: 1 });
@@ -13,7 +13,7 @@ test('a burst and a beam end by themselves', () => {
   expect(effects.counts).toEqual({ particles: 0, beams: 0 });
 });
 
-test('a script gone wild replaces the oldest', () => {
+test('above the limit the oldest effect is replaced', () => {
   const effects = new Effects();
   for (let i = 0; i < 100; i++) {
     effects.burst(new Vector3(), { Count: 200, Direction: new Vector3(), Spread: 180 });

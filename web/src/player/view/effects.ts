@@ -1,4 +1,4 @@
-// Effects of client scripts: bursts of particles and beams of light. A fixed number of each: what does not fit replaces
+// Effects of client scripts: particle bursts and beams, a fixed number of each. Above the limit a new one replaces
 // the oldest.
 import {
   AdditiveBlending,
@@ -15,7 +15,7 @@ import {
   Vector3,
 } from 'three';
 
-/** What scripts may say of particles; crates/script/builtin/client/effects.luau checks the ranges. */
+/** Particle options; crates/script/builtin/client/effects.luau validates the ranges. */
 export interface ParticleOptions {
   Count?: number;
   Color?: string;
@@ -64,7 +64,7 @@ export class Effects {
     geometry.setAttribute('tint', this.#colors);
     geometry.setAttribute('size', this.#sizes);
     this.#points = new Points(geometry, roundPoints());
-    // They are all over the place: what is seen of them is not worth computing.
+    // They are spread over the world, so frustum culling is not worth its cost.
     this.#points.frustumCulled = false;
     this.#points.visible = false;
     this.group.add(this.#points);
@@ -72,7 +72,7 @@ export class Effects {
       this.#particles.push({ velocity: new Vector3(), age: 1, life: 0, gravity: 0, size: 0 });
   }
 
-  /** How many particles and beams are seen now, for tests. */
+  /** Number of live particles and beams, for tests. */
   get counts(): { particles: number; beams: number } {
     return { particles: this.#alive, beams: this.#beams.filter((beam) => beam.age < beam.life).length };
   }
@@ -162,7 +162,7 @@ function anywhere(): Vector3 {
   return new Vector3().randomDirection();
 }
 
-/** A direction at most so many degrees from another one. */
+/** A random direction within `degrees` of another one. */
 function aside(direction: Vector3, degrees: number): Vector3 {
   const way = direction.lengthSq() > 0 ? direction.clone().normalize() : UP.clone();
   const turn = anywhere().cross(way);
@@ -170,7 +170,7 @@ function aside(direction: Vector3, degrees: number): Vector3 {
   return way.applyAxisAngle(turn.normalize(), (degrees * Math.random() * Math.PI) / 180);
 }
 
-/** Soft round dots whose size is in metres. */
+/** Soft round points with a size in metres. */
 function roundPoints(): ShaderMaterial {
   return new ShaderMaterial({
     transparent: true,

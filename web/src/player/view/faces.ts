@@ -1,4 +1,4 @@
-// The faces, drawn once each onto a small canvas.
+// The faces, each drawn once onto a small canvas.
 import { CanvasTexture, SRGBColorSpace } from 'three';
 import type { Face } from '../../generated/Face';
 
@@ -19,7 +19,7 @@ export function faceTexture(face: Face): CanvasTexture {
   return texture;
 }
 
-/** Draws a face on a canvas of any size; the page to choose one shows the same. */
+/** Draws a face on a canvas of any size; also used by the character editor. */
 export function drawFace(canvas: HTMLCanvasElement, face: Face): void {
   canvas.width = WIDTH;
   canvas.height = HEIGHT;

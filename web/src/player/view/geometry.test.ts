@@ -1,4 +1,4 @@
-// Part geometry: closed, turned outwards, the size it says.
+// Part geometry: closed, facing outwards, with the declared size.
 import { Vector3, type BufferGeometry } from 'three';
 import { expect, test } from 'vitest';
 import { shapeGeometry, shapeHalfExtents, softBox, triangles, wedge } from './geometry';

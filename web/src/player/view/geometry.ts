@@ -3,15 +3,15 @@
 import { BufferAttribute, BufferGeometry, CapsuleGeometry, CylinderGeometry, SphereGeometry, Vector3 } from 'three';
 import type { Shape, Vec3 } from '../scene';
 
-/** How wide the softened edge of a box is, at most. */
+/** Maximum bevel width of a box. */
 const BEVEL_M = 0.06;
 
 /** The corners of a mesh shape's triangles, nine numbers each, by its asset. */
 export type MeshSource = (asset: string) => Float32Array | undefined;
 
-/** Local geometry of a shape; a mesh that is not known shows as a unit box. */
+/** Local geometry of a shape; an unknown mesh is drawn as a unit box. */
 export function shapeGeometry(shape: Shape, round: boolean, meshes: MeshSource = () => undefined): BufferGeometry {
-  // Big round things need more corners to look round.
+  // Large round shapes need more segments.
   const radius = 'radius' in shape ? shape.radius : 0;
   const segments = 4 * Math.ceil(Math.min(64, (round ? 20 : 12) + radius * (round ? 6 : 3)) / 4);
   switch (shape.type) {

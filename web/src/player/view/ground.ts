@@ -1,4 +1,4 @@
-// The ground of blocks as three.js draws it: one mesh per chunk, made elsewhere, coloured in its corners.
+// Voxel terrain in three.js: one mesh per chunk, built by the worker, with vertex colours.
 import {
   BufferAttribute,
   BufferGeometry,
@@ -17,7 +17,7 @@ import { drawWater } from './water';
 
 /** Blocks along a chunk. */
 const SIDE = 32;
-/** What water and glass let through. */
+/** Opacity of water and glass. */
 const CLEAR_OPACITY = 0.62;
 
 export class GroundView {
@@ -26,7 +26,7 @@ export class GroundView {
   #materials: Material[] = [];
   #chunkM = SIDE;
   #shadows = false;
-  /** When a mesh last came, for tests. */
+  /** When the last mesh arrived, for tests. */
   drawnAt = 0;
 
   get chunkCount(): number {
@@ -96,7 +96,7 @@ export class GroundView {
 }
 
 function ground(physical: boolean, clear: boolean): Material {
-  // Water and glass are seen from both sides: a lake has a surface for those in it, too.
+  // Water and glass are double-sided: a lake's surface is visible from below as well.
   const side = clear ? DoubleSide : FrontSide;
   const shared = {
     vertexColors: true,
@@ -116,7 +116,7 @@ function ground(physical: boolean, clear: boolean): Material {
   return material;
 }
 
-/** A corner that two chunks share is at one place of the screen to the last bit: the world's place is exact (blocks are
+/** A vertex shared by two chunks maps to exactly the same screen position: world positions are exact (block sizes are
  *  powers of two), while each chunk's own model-view matrix rounds differently and would leave cracks at the borders. */
 function meetNeighbours(shader: { vertexShader: string }): void {
   shader.vertexShader = shader.vertexShader.replace(
@@ -126,7 +126,7 @@ function meetNeighbours(shader: { vertexShader: string }): void {
   );
 }
 
-/** Each block a hair lighter or darker than the next: large faces of one colour would look like plastic. */
+/** Varies the brightness of each block slightly: large uniform faces would look like plastic. */
 function mottle(shader: { vertexShader: string; fragmentShader: string }): void {
   shader.vertexShader = shader.vertexShader
     .replace('#include <common>', '#include <common>\nvarying vec3 vBlock;')

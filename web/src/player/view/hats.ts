@@ -14,7 +14,7 @@ import type { Hat } from '../../generated/Hat';
 
 export const HATS: readonly Exclude<Hat, 'none'>[] = ['cap', 'beanie', 'top_hat', 'crown', 'party', 'straw', 'horns'];
 
-/** A piece of a hat in a shade of its colour: 1 is the colour itself. */
+/** A piece of a hat with a brightness factor: 1 is the chosen colour. */
 interface Piece {
   shape: BufferGeometry;
   shade?: string;

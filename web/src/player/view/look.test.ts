@@ -1,9 +1,9 @@
-// What is chosen is worn, what is left open is the same for everybody, and hats sit on heads.
+// Chosen looks are used, defaults are the same for every viewer, and hats sit on heads.
 import { expect, test } from 'vitest';
 import { hatGeometry, HATS } from './hats';
 import { avatarLook, npcLook, sameLooks } from './look';
 
-test('what was chosen is worn and the rest comes from the id', () => {
+test('chosen parts are used and the rest is derived from the id', () => {
   const plain = avatarLook(7);
   expect(plain).toMatchObject({ hat: 'none', face: 'smile' });
   expect(avatarLook(7)).toEqual(plain);
@@ -14,7 +14,7 @@ test('what was chosen is worn and the rest comes from the id', () => {
   expect(`#${npcLook(7, { hair: '#445566' }).hair.getHexString()}`).toBe('#445566');
 });
 
-test('looks are compared by what can be seen', () => {
+test('looks are compared by visible differences', () => {
   expect(sameLooks(undefined, {})).toBe(true);
   expect(sameLooks({ hat: 'cap' }, { hat: 'cap' })).toBe(true);
   expect(sameLooks({ hat: 'cap' }, { hat: 'crown' })).toBe(false);

@@ -1,5 +1,5 @@
-// How an avatar looks: what its owner chose, and for the rest colours from its id, so that everybody sees the same
-// person the same way.
+// The looks of an avatar: what its owner chose, with defaults derived from its id, so that every viewer sees the same
+// avatar.
 import { Color } from 'three';
 import type { AvatarLooks } from '../../generated/AvatarLooks';
 import type { Face } from '../../generated/Face';
@@ -22,7 +22,7 @@ export const TROUSERS = ['#3f5a96', '#5a4790', '#3a7660', '#8a5238', '#41586e', 
 export const SKINS = ['#ffdcb8', '#f7c79d', '#e3ab80', '#c98d62', '#a76c48', '#865338'];
 export const HAIRS = ['#3d2b22', '#5c3a22', '#8a5630', '#d39a4a', '#efd07c', '#a8402f', '#55506e'];
 
-/** What a hat is made of when nobody chose. */
+/** Default hat colours. */
 const HAT_COLORS: Partial<Record<Hat, string>> = {
   crown: '#ffc53d',
   straw: '#e8c27a',
@@ -30,7 +30,7 @@ const HAT_COLORS: Partial<Record<Hat, string>> = {
   horns: '#f3ead9',
 };
 
-/** `chosen` may leave anything open; nonsense is taken for open, too. */
+/** Missing or invalid parts of `chosen` use the defaults. */
 export function avatarLook(id: number, chosen: Partial<AvatarLooks> = {}): AvatarLook {
   const hash = hashText(`player ${id}`);
   const pick = (list: string[], shift: number) => list[(hash >>> shift) % list.length] ?? '#888888';
@@ -46,12 +46,12 @@ export function avatarLook(id: number, chosen: Partial<AvatarLooks> = {}): Avata
   };
 }
 
-/** An NPC's own colours, and for what its creator left open those that its id gives it. */
+/** An NPC's colours, with defaults derived from its id. */
 export function npcLook(id: number, { shirt, trousers, skin, hair }: NpcData): AvatarLook {
   return avatarLook(id, { shirt, trousers, skin, hair } as Partial<AvatarLooks>);
 }
 
-/** Whether two looks are the same to the eye. */
+/** Whether two looks are visually equal. */
 export function sameLooks(a: Partial<AvatarLooks> | undefined, b: Partial<AvatarLooks> | undefined): boolean {
   return JSON.stringify(a ?? {}) === JSON.stringify(b ?? {});
 }

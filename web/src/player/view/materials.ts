@@ -11,7 +11,7 @@ export class MaterialLibrary {
 
   constructor(private readonly physical: boolean) {}
 
-  /** Parts with the same key can share a draw call. */
+  /** Parts with the same key share a draw call. */
   key(data: MaterialData | undefined): string {
     const { roughness = 0.8, metalness = 0, emissive = null, opacity = 1, pattern = 'plain' } = data ?? {};
     return [roughness.toFixed(2), metalness.toFixed(2), emissive, opacity.toFixed(2), pattern].join('|');
@@ -37,7 +37,7 @@ export class MaterialLibrary {
       map: patternTexture((data.pattern ?? 'plain') as Pattern),
       transparent: opacity < 1,
       opacity,
-      // Glass must not hide what is drawn behind it later.
+      // Glass must not occlude objects that are drawn behind it later.
       depthWrite: opacity >= 1,
       emissive: new Color(data.emissive ?? '#000000'),
       emissiveIntensity: 0.9,

@@ -1,4 +1,4 @@
-// A name above a head: a canvas on a sprite that fades with distance.
+// A name tag above a character: a canvas on a sprite that fades with distance.
 import { CanvasTexture, type Vector3, Sprite, SpriteMaterial, SRGBColorSpace } from 'three';
 import { plainText } from '../plaintext';
 
@@ -6,7 +6,7 @@ const FADE_FROM_M = 18;
 const FADE_TO_M = 42;
 const HEIGHT_ABOVE_FEET_M = 2.12;
 const NAME_CHARS_MAX = 24;
-/** How much of a tag is left of somebody who is away. */
+/** Opacity of the tag of a disconnected player. */
 const AWAY_OPACITY = 0.6;
 const CANVAS_H = 64;
 
@@ -50,7 +50,7 @@ export class NameTag {
   }
 }
 
-/** What stands above a head. */
+/** The text of a name tag. */
 export function tagText(name: string, away: boolean): string {
   const plain = plainText(name);
   const short = plain.length > NAME_CHARS_MAX ? `${plain.slice(0, NAME_CHARS_MAX - 1)}…` : plain;

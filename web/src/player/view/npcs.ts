@@ -1,5 +1,5 @@
-// What can be seen of an NPC beside its avatar: the mark above its head, and of those that show what they see the lantern
-// in their hand and its light on the ground.
+// Visuals of an NPC besides its avatar: the mark above its head, and for NPCs that show their vision the lantern
+// in the hand and its cone of light on the ground.
 import {
   AdditiveBlending,
   BoxGeometry,
@@ -23,21 +23,21 @@ import type { Occluders } from './occluders';
 
 const MARK_ABOVE_FEET_M = 2.45;
 const MARK_M = 0.62;
-/** Marks are read from further away than names. */
+/** Marks are visible from further away than names. */
 const MARK_SEEN_M = 70;
 const CONE_SEEN_M = 60;
 const CONE_ABOVE_FEET_M = 0.07;
-/** Rays of a cone: enough for a round edge and for the shadow of a pillar. */
+/** Rays per cone: enough for a round edge and the shadow of a pillar. */
 const CONE_RAYS = 28;
-/** Cones are cut by walls this often; in between they only turn. */
+/** Interval of the wall raycasts of a cone; in between it only turns. */
 const CONE_EVERY_S = 0.06;
 const EYES_M = 1.3;
-/** Where a hand holds a lantern: right of the body, a little ahead. */
+/** Lantern position: right of the body, slightly ahead. */
 const LANTERN = { x: 0.42, y: 0.62, z: -0.24 } as const;
 const CALM = new Color('#ffe08a');
 const UNSURE = new Color('#ffb02e');
 const SURE = new Color('#ff4d4d');
-/** Steps in which a question mark fills up. */
+/** Fill levels of the question mark. */
 const FILLS = 8;
 
 interface Shown {
@@ -57,7 +57,7 @@ export class NpcsView {
   #from = new Vector3();
   #along = new Vector3();
 
-  /** Draws one NPC as it is in this frame. */
+  /** Updates one NPC for this frame. */
   update(record: FrameRecord, data: NpcData, occluders: Occluders, eye: Point, dt: number): void {
     const shown = this.#shown.get(record.id) ?? this.#add(record.id, data);
     const { x, y, z } = record.position;
@@ -82,7 +82,7 @@ export class NpcsView {
     }
   }
 
-  /** What is drawn above whose head, for tests. */
+  /** The marks by entity, for tests. */
   marks(): Map<number, string> {
     return new Map([...this.#shown].filter(([, shown]) => shown.sprite.visible).map(([id, shown]) => [id, shown.mark]));
   }
@@ -121,7 +121,7 @@ export class NpcsView {
     sprite.visible = false;
     sprite.renderOrder = 6;
     const cone = data.vision_cone ? makeCone() : null;
-    // The first cut comes with the first frame.
+    // The first raycast happens in the first frame.
     const lantern = cone ? new Lantern() : null;
     const shown = { data, sprite, cone, lantern, mark: '', pop: 0, cutAgo: CONE_EVERY_S };
     this.group.add(sprite);
@@ -145,7 +145,7 @@ export class NpcsView {
     shown.sprite.visible = mark !== '' && distance < MARK_SEEN_M;
     if (!shown.sprite.visible) return;
     shown.sprite.material = this.#material(mark, fill);
-    // Bigger far away, or it would be lost on a phone; a jump when it changes.
+    // Larger at a distance, to stay readable on a phone; jumps when it changes.
     const size = MARK_M * Math.max(1, distance / 16) * (1 + 0.6 * shown.pop * shown.pop);
     shown.sprite.scale.set(size, size, 1);
     shown.sprite.position.set(
@@ -174,7 +174,7 @@ export class NpcsView {
     return material;
   }
 
-  /** Each ray goes as far as the NPC sees that way. */
+  /** Each ray ends where the NPC's view is blocked. */
   #cut(cone: Mesh<BufferGeometry>, data: NpcData, record: FrameRecord, occluders: Occluders): void {
     const sight = data.sight_distance ?? NPC_DEFAULTS.sight_distance;
     const angle = ((data.field_of_view ?? NPC_DEFAULTS.field_of_view) * Math.PI) / 180;
@@ -191,7 +191,7 @@ export class NpcsView {
   }
 }
 
-/** A light in the right hand, of the color of what it shows. */
+/** A lantern in the right hand in the colour of the cone. */
 class Lantern {
   readonly group = new Group();
   readonly #glass = new Mesh(new BoxGeometry(0.17, 0.2, 0.17), new MeshBasicMaterial({ toneMapped: false }));
@@ -274,7 +274,7 @@ function makeCone(): Mesh<BufferGeometry, MeshBasicMaterial> {
   return cone;
 }
 
-/** A round sign; the question fills from below, as the NPC gets surer. */
+/** A round sign; the question mark fills from below with rising suspicion. */
 function paint(mark: string, fill: number): HTMLCanvasElement {
   const canvas = document.createElement('canvas');
   canvas.width = canvas.height = 96;

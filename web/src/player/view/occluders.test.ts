@@ -1,4 +1,4 @@
-// Lines against solid parts.
+// Raycasts against solid parts.
 import { Quaternion, Vector3 } from 'three';
 import { expect, test } from 'vitest';
 import { makePart, type Components } from '../scene';
@@ -13,14 +13,14 @@ function world(components: Components): Occluders {
   return occluders;
 }
 
-test('a wall stops the line at its face; beside it the line is free', () => {
+test('a ray stops at the face of a wall and passes beside it', () => {
   const occluders = world(wall);
   expect(occluders.cast(new Vector3(), ahead, 20)).toBeCloseTo(4.5);
   expect(occluders.cast(new Vector3(3, 0, 0), ahead, 20)).toBe(20);
   expect(occluders.cast(new Vector3(), ahead.clone().negate(), 20)).toBe(20);
 });
 
-test('a turned wall is met where it now stands', () => {
+test('a rotated wall is hit at its rotated position', () => {
   const occluders = world(wall);
   const turn = new Quaternion().setFromAxisAngle(new Vector3(0, 1, 0), Math.PI / 2);
   occluders.move(1, new Vector3(0, 0, -5), turn);

@@ -1,5 +1,5 @@
-// What stands in the way of a line: solid parts as turned boxes, tested without touching their triangles.
-// The camera uses it every frame, and the round shadow under the own feet.
+// Line-of-sight tests: solid parts as oriented boxes, without testing triangles.
+// Used every frame by the camera and the blob shadow.
 import { type Quaternion, type QuaternionLike, Vector3, type Vector3Like } from 'three';
 import { isSolid, type Part } from '../scene';
 import { shapeHalfExtents } from './geometry';
@@ -25,12 +25,12 @@ const along = new Vector3();
 export class Occluders {
   #boxes = new Map<number, Occluder>();
 
-  /** `ground`: how far a ray goes before it meets the ground of blocks, at most as far as given. */
+  /** `ground` returns the distance at which a ray hits the voxel terrain, at most `max`. */
   constructor(private readonly ground: ((origin: Triple, direction: Triple, max: number) => number) | null = null) {}
 
   add(part: Part): void {
     const opacity = part.components.Material?.opacity ?? 1;
-    // One can look through glass, and a mesh's box would block what the mesh does not.
+    // Glass is transparent, and the box of a mesh would block more than the mesh.
     if (!part.shape || part.shape.type === 'mesh' || !isSolid(part.components) || opacity < 0.5) return;
     const half = new Vector3(...shapeHalfExtents(part.shape));
     this.#boxes.set(part.id, {
@@ -52,7 +52,7 @@ export class Occluders {
     this.#boxes.delete(id);
   }
 
-  /** The first part that `accepts` along the ray (a unit direction), with the side that it met. */
+  /** The first part along the ray (a unit direction) that `accepts` returns true for, with the normal of the hit. */
   hit(origin: Vector3, direction: Vector3, max: number, accepts: (id: number) => boolean): RayHit | null {
     let nearest: RayHit | null = null;
     for (const [id, box] of this.#boxes) {
@@ -71,7 +71,7 @@ export class Occluders {
     for (const box of this.#boxes.values()) {
       from.subVectors(origin, box.position);
       const along0 = -from.dot(direction);
-      // The ball around the box: behind the start, beyond the nearest hit, or beside the line.
+      // Bounding sphere: behind the start, beyond the nearest hit, or beside the ray.
       if (along0 + box.reach < 0 || along0 - box.reach > nearest) continue;
       if (from.lengthSq() - along0 * along0 > box.reach * box.reach) continue;
       const hit = enter(
@@ -85,7 +85,7 @@ export class Occluders {
   }
 }
 
-/** The outward direction of the side of a box that a point (as the box sees it) lies on. */
+/** The outward normal of the box face that a point (in box space) lies on. */
 function sideAt(point: Vector3, box: Occluder): Vector3 {
   const axes = ['x', 'y', 'z'] as const;
   const closeness = (axis: 'x' | 'y' | 'z') => Math.abs(Math.abs(point[axis]) - box.half[axis]);

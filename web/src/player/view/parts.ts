@@ -1,5 +1,5 @@
-// Draws the parts of the scene. Parts that stand still are merged into one mesh per material; a part that turns
-// out to move (the server says so, not the scene) is cut out of the merge and gets a mesh of its own.
+// Draws the parts of the scene. Static parts are merged into one mesh per material; a part that turns
+// out to move (known from the server, not from the scene) is cut out of the merge and gets its own mesh.
 import {
   BufferAttribute,
   BufferGeometry,
@@ -35,7 +35,7 @@ export class PartsView {
     private readonly meshes?: MeshSource,
   ) {}
 
-  /** Draws the parts of a scene; those with a moving body get their own mesh at once. */
+  /** Draws the parts of a scene; parts with a dynamic body get their own mesh immediately. */
   addAll(parts: Part[]): void {
     const batches = new Map<string, Part[]>();
     for (const part of parts) {
@@ -103,7 +103,7 @@ export class PartsView {
     return this.#addMover(part);
   }
 
-  /** Collapses a part's triangles in the merged mesh to a point: cheaper than building the mesh again. */
+  /** Collapses a part's triangles in the merged mesh to a point: cheaper than rebuilding the mesh. */
   #hideMerged(id: number): void {
     const range = this.#merged.get(id);
     if (!range) return;

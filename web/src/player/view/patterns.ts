@@ -39,7 +39,7 @@ const painters: Partial<Record<Pattern, Painter>> = {
       c.lineWidth = 1;
       const [x, y] = [random() * SIZE, random() * SIZE];
       const [dx, dy] = [(random() - 0.5) * 3, 1 + random() * 3];
-      // Blades that leave the tile come back on the other side, so that the tiles join.
+      // Blades wrap around the edges, so that the tiles join.
       for (const ox of [-SIZE, 0, SIZE]) {
         for (const oy of [-SIZE, 0, SIZE]) {
           c.beginPath();
@@ -68,7 +68,7 @@ const painters: Partial<Record<Pattern, Painter>> = {
 
 const cache = new Map<Pattern, Texture>();
 
-/** The texture of a pattern, made on first use and shared; null for plain surfaces. */
+/** The texture of a pattern, created on first use and shared; null for plain surfaces. */
 export function patternTexture(pattern: Pattern): Texture | null {
   const paint = painters[pattern];
   if (!paint) return null;

@@ -1,4 +1,4 @@
-// Animation figures: limbs oppose each other, air differs from ground, turning takes the short way.
+// Poses: limbs oppose each other, air differs from ground, turning takes the short way.
 import { expect, test } from 'vitest';
 import { pose, turnTowards, type Motion } from './pose';
 
@@ -22,7 +22,7 @@ test('falling spreads the arms, landing squashes', () => {
   expect(pose({ ...standing, landing: 1 }).squash).toBeLessThan(0.9);
 });
 
-test('swimmers lean into their way and do not fall', () => {
+test('swimmers lean forward and do not fall', () => {
   const still = pose({ ...standing, grounded: false, rise: -8, swimming: true });
   expect(still.lean).toBeCloseTo(0);
   expect(pose({ ...standing, grounded: false, speed: 3, swimming: true }).lean).toBeLessThan(-0.5);

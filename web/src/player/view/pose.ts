@@ -1,13 +1,13 @@
 // Avatar animation in code: from how a character moves to the angles of its limbs. Pure numbers, no three.js.
 
-/** What the animation knows about a character at one moment. */
+/** The animation input of a character in one frame. */
 export interface Motion {
   /** Horizontal speed in m/s. */
   speed: number;
   /** Upward speed in m/s. */
   rise: number;
   grounded: boolean;
-  /** Radians of the walk cycle gone so far: two steps per turn. */
+  /** Phase of the walk cycle in radians: two steps per cycle. */
   stride: number;
   /** Seconds, for breathing. */
   time: number;
@@ -42,7 +42,7 @@ export function pose(motion: Motion): Pose {
   return motion.grounded ? onGround(motion) : inAir(motion);
 }
 
-/** Treading water, or a crawl when it goes anywhere. */
+/** Treads water, or swims when moving. */
 function inWater({ speed, time }: Motion): Pose {
   const going = Math.min(1, speed / 2.5);
   const stroke = time * (2.2 + 3 * going);
@@ -94,7 +94,7 @@ function inAir({ rise, time }: Motion): Pose {
   };
 }
 
-/** Turns `from` towards `to` the short way round, by a share that depends on the time gone. */
+/** Turns `from` towards `to` the short way round, by a fraction that depends on the elapsed time. */
 export function turnTowards(from: number, to: number, rate: number, dt: number): number {
   const difference = Math.atan2(Math.sin(to - from), Math.cos(to - from));
   return from + difference * (1 - Math.exp(-rate * dt));

@@ -20,7 +20,7 @@ test('a slow second lowers the quality, one slow frame does not', () => {
   expect(run(governor, 50, 200)).toEqual([]);
 });
 
-/** Feeds frames until the level changes; gives the level and how many seconds it took. */
+/** Feeds frames until the level changes; returns the level and the seconds it took. */
 function until(governor: QualityGovernor, ms: number): [string, number] {
   for (let frames = 1; frames < 20_000; frames++) {
     const change = governor.frame(ms);

@@ -3,7 +3,7 @@
 export type Quality = 'low' | 'medium' | 'high';
 export const QUALITIES: readonly Quality[] = ['low', 'medium', 'high'];
 
-/** What each level costs. */
+/** Settings of each level. */
 export interface QualityLevel {
   shadowMapSize: number; // 0: no shadows
   physicalMaterials: boolean;
@@ -12,7 +12,7 @@ export interface QualityLevel {
   pixelRatioMax: number;
   pointLightsMax: number;
   viewDistance: number;
-  /** How far ground of blocks is shown. */
+  /** Draw distance of voxel terrain. */
   groundDistance: number;
 }
 
@@ -57,10 +57,10 @@ const WINDOW_FRAMES_MIN = 12;
 const WINDOW_MS = 1500;
 const TOO_SLOW_MS = 28;
 const FAST_MS = 11;
-/** Going up must stay good this many windows long, and is not tried again after it failed once. */
+/** Windows of fast frames before the level rises; not tried again after a failure. */
 const FAST_WINDOWS = 4;
 
-/** Watches frame times and says when the level should change. */
+/** Monitors frame times and decides when the level changes. */
 export class QualityGovernor {
   #frames: number[] = [];
   #total = 0;
@@ -69,7 +69,7 @@ export class QualityGovernor {
 
   constructor(public quality: Quality) {}
 
-  /** Takes one frame's time; gives the new level when it changes. */
+  /** Records one frame time; returns the new level when it changes. */
   frame(ms: number): Quality | null {
     if (ms > 1000) return null; // the tab was hidden
     this.#frames.push(ms);
@@ -99,7 +99,7 @@ export class QualityGovernor {
   }
 }
 
-/** A first guess from the name of the graphics chip: software rendering starts low instead of stuttering first. */
+/** Initial level from the name of the GPU: software rendering starts low instead of stuttering first. */
 export function startingQuality(rendererName: string): Quality {
   return /swiftshader|llvmpipe|software|basic render/i.test(rendererName) ? 'low' : 'medium';
 }

@@ -1,4 +1,4 @@
-// Shots in flight: streaks of light and balls, all of a kind in one draw call; and the weapons in people's hands.
+// Shots in flight (streaks and balls, one draw call per kind), and the weapons that characters hold.
 import {
   AdditiveBlending,
   type BoxGeometry,
@@ -22,11 +22,11 @@ import type { WeaponInfo } from '../combat.svelte';
 
 export const SHOT_STRIDE = 9;
 const SHOTS_MAX = 1024;
-/** How much of its way a streak shows, in seconds. */
+/** Length of a streak, in seconds of flight. */
 const TRACER_S = 0.035;
 const TRACER_MIN_M = 0.5;
 const TRACER_MAX_M = 4;
-/** From here on an own shot is drawn where it is. */
+/** Distance from which an own shot is drawn at its true position. */
 const JOIN_M = 14;
 const FORWARD = new Vector3(0, 0, -1);
 
@@ -63,12 +63,12 @@ export class ShotsView {
     }
   }
 
-  /** How many are drawn, for tests. */
+  /** Number of drawn shots, for tests. */
   get count(): number {
     return this.#tracers.count + this.#balls.count;
   }
 
-  /** Nine numbers each: key, weapon, position, velocity, own. Own shots leave the `muzzle` and join their way further on. */
+  /** Nine numbers each: key, weapon, position, velocity, own. Own shots start at the `muzzle` and blend into their true path. */
   update(shots: Float32Array, weapons: ReadonlyMap<number, WeaponInfo>, eye: Vector3, muzzle: Vector3 | null): void {
     let [tracers, balls] = [0, 0];
     for (let at = 0; at + SHOT_STRIDE <= shots.length; at += SHOT_STRIDE) {
@@ -77,7 +77,7 @@ export class ShotsView {
       this.#place.fromArray(shots, at + 2);
       this.#way.fromArray(shots, at + 5);
       const speed = this.#way.length();
-      // How much of it has left the muzzle: before the own eye nothing may fill the picture.
+      // The part that has left the muzzle: a streak must not fill the view in first person.
       let out = TRACER_MAX_M;
       if (muzzle && shots[at + 8]) {
         const gone = this.#place.distanceTo(eye);
@@ -91,7 +91,7 @@ export class ShotsView {
         const length = Math.min(TRACER_MAX_M, out, Math.max(TRACER_MIN_M, speed * TRACER_S));
         const width = Math.max(0.07, weapon.radius * 1.6);
         this.#turn.setFromUnitVectors(FORWARD, speed > 0 ? this.#way.divideScalar(speed) : FORWARD);
-        // Its head is where the shot is.
+        // The head of the streak is the position of the shot.
         this.#place.addScaledVector(this.#way, -length / 2);
         this.#matrix.compose(this.#place, this.#turn, this.#scale.set(width, width, length));
         this.#tracers.setMatrixAt(tracers, this.#matrix);
@@ -123,7 +123,7 @@ function draw(mesh: InstancedMesh, count: number): void {
   if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
 }
 
-/** How far a shot throws the own weapon back, and how fast it comes again. */
+/** Recoil distance and recovery speed of the own weapon. */
 const KICK_M = 0.09;
 const KICK_FADE_S = 0.14;
 
@@ -156,7 +156,7 @@ function makeBlaster(): Group {
   return group;
 }
 
-/** The weapons that are seen: the own one before the eye, the others' in their hands. */
+/** Visible weapons: the own one in first person, others in their hands. */
 export class HeldWeapons {
   readonly group = new Group();
   readonly #own = makeBlaster();
@@ -174,18 +174,18 @@ export class HeldWeapons {
     this.#kick = 1;
   }
 
-  /** Where the own weapon's shots come from; null while it is not seen. */
+  /** Muzzle position of the own weapon; null while it is hidden. */
   get muzzle(): Vector3 | null {
     return this.#own.visible ? this.#own.localToWorld(this.#muzzle.set(0, 0.01, -0.45)) : null;
   }
 
-  /** Puts the own weapon in front of the camera, in first person. */
+  /** Places the own weapon in front of the camera in first person. */
   showOwn(weapon: WeaponInfo | null, camera: PerspectiveCamera, shown: boolean, dt: number): void {
     this.#kick = Math.max(0, this.#kick - dt / KICK_FADE_S);
     this.#own.visible = weapon !== null && shown;
     if (!weapon || !shown) return;
     tint(this.#own, weapon);
-    // Nearer the middle on an upright phone, where there is less to the side.
+    // Closer to the middle on a portrait phone.
     const aside = camera.aspect < 1 ? 0.13 : 0.26;
     this.#own.scale.setScalar(0.62);
     this.#own.position.set(aside, -0.22, -0.5 + this.#kick * KICK_M).applyMatrix4(camera.matrixWorld);
@@ -193,7 +193,7 @@ export class HeldWeapons {
     this.#own.rotateX(this.#kick * 0.12);
   }
 
-  /** Puts a weapon into somebody's right hand; null takes it away. */
+  /** Sets the weapon in a character's right hand; null removes it. */
   show(id: number, weapon: WeaponInfo | null, hand: Object3D | null, pitch: number): void {
     let held = this.#others.get(id);
     if (!weapon || !hand) {
@@ -213,7 +213,7 @@ export class HeldWeapons {
     held.rotateX(pitch);
   }
 
-  /** Takes away the weapons of whoever is gone. */
+  /** Removes the weapons of characters that are gone. */
   keepOnly(there: (id: number) => boolean): void {
     for (const id of [...this.#others.keys()]) if (!there(id)) this.show(id, null, null, 0);
   }

@@ -44,13 +44,13 @@ const fragmentShader = /* glsl */ `
     #include <colorspace_fragment>
   }`;
 
-/** Gives back what the graphics chip holds of a dome. */
+/** Disposes the GPU resources of a dome. */
 export function disposeSky(dome: Mesh<IcosahedronGeometry, ShaderMaterial>): void {
   dome.geometry.dispose();
   dome.material.dispose();
 }
 
-/** The dome; put it into the scene once. */
+/** The dome; added to the scene once. */
 export function makeSky(sunDirection: Vector3): Mesh<IcosahedronGeometry, ShaderMaterial> {
   const evening = dusk(sunDirection);
   const material = new ShaderMaterial({

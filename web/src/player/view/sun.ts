@@ -12,10 +12,10 @@ import {
 import type { Part } from '../scene';
 import { atDusk, dusk } from './dusk';
 
-/** How far around the player shadows reach. */
+/** Shadow radius around the player. */
 const SHADOW_REACH_M = 36;
 const SUN_DISTANCE_M = 90;
-/** How far the player walks before other lamps are lit. */
+/** Distance the player moves before the active lamps are chosen again. */
 const LAMPS_MOVE_M = 4;
 const SUN_INTENSITY = 2.5;
 
@@ -48,7 +48,7 @@ export class Lights {
     this.#moveLamps(new Vector3());
   }
 
-  /** Lights the lamps nearest to the player: a shader can only count so many. Cheap enough for every frame. */
+  /** Enables the lamps nearest to the player, because shaders support a limited number. Cheap enough for every frame. */
   #moveLamps(target: Vector3): void {
     if (this.#lampsMax === 0 || this.#litAround.distanceToSquared(target) < LAMPS_MOVE_M ** 2) return;
     this.#litAround.copy(target);
@@ -104,7 +104,7 @@ export class Lights {
     const light = part.components.Light;
     if (!light) return;
     const range = light.range ?? 10;
-    // Scene intensities are "1 is a normal lamp"; three counts candela.
+    // In scenes an intensity of 1 is a normal lamp; three.js uses candela.
     const candela = (light.intensity ?? 1) * range;
     const { position, rotation } = part.placement;
     if (light.type === 'spot') {

@@ -1,16 +1,16 @@
-// Water as it is seen: a surface with moving light on it, from above and from below, and the blue haze around an eye
-// that is under it.
+// Water rendering: an animated surface from above and below, and blue fog while the camera
+// is under water.
 import { Color, Fog, type Mesh, type Scene } from 'three';
 
 const HAZE = new Color('#2c86c9');
-/** How far one sees under water, in metres. */
+/** Visibility under water in metres. */
 const HAZE_NEAR = 0.5;
 const HAZE_FAR = 24;
 
 /** Seconds, shared by every material that draws water. */
 export const waterTime = { value: 0 };
 
-/** Changes the material of what can be seen through: its water (the only dark red among them) moves and is paler from below. */
+/** Patches the transparent material: its water (marked by a dark red vertex colour) is animated and paler from below. */
 export function drawWater(shader: {
   vertexShader: string;
   fragmentShader: string;
@@ -47,7 +47,7 @@ export function drawWater(shader: {
     );
 }
 
-/** The haze around the camera while it is under water. */
+/** The fog around the camera while it is under water. */
 export class Underwater {
   #air: Fog | null = null;
   readonly #haze = new Fog(HAZE, HAZE_NEAR, HAZE_FAR);
@@ -56,7 +56,7 @@ export class Underwater {
     return this.#air !== null;
   }
 
-  /** The scene was built anew, with the fog of the air. */
+  /** Drops the stored fog, because a rebuilt scene has its own. */
   reset(): void {
     this.#air = null;
   }

@@ -1,5 +1,5 @@
-// The picture of the world: owns the three.js scene and turns each frame of the client core into what is seen.
-// It asks and draws; it decides nothing.
+// The view of the world: owns the three.js scene and renders each frame of the client core.
+// It contains no game logic.
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
 import type { Combat, WeaponInfo } from '../combat.svelte';
 import type { AvatarLooks } from '../../generated/AvatarLooks';
@@ -35,13 +35,13 @@ import { disposeSky, makeFog, makeSky } from './sky';
 import { Lights } from './sun';
 import { Underwater } from './water';
 
-/** Where the player looks, from the input. */
+/** The look direction from the input. */
 export interface Look {
   yaw: number;
   pitch: number;
 }
 
-/** What the picture notices and the ears should hear. */
+/** Events with a sound. */
 export interface Hooks {
   jumped?(own: boolean): void;
   landed?(own: boolean): void;
@@ -49,24 +49,24 @@ export interface Hooks {
   splashed?(own: boolean): void;
 }
 
-/** Where the water reaches from which on characters swim, above the feet. */
+/** Water depth above the feet from which characters swim. */
 const SWIM_DEPTH_M = 1;
 
 interface Character {
   avatar: Avatar;
   tag: NameTag | null;
   name: string;
-  /** In the world without a connection: drawn as a ghost. */
+  /** Disconnected: drawn translucently. */
   away: boolean;
 }
 
-/** How much is seen of somebody who is away. */
+/** Opacity of disconnected players. */
 const AWAY_OPACITY = 0.35;
 
 export class WorldView {
   readonly camera = new ChaseCamera();
   readonly renderer: WebGLRenderer;
-  /** Feet of the own character, as last drawn. */
+  /** Position of the own character as last drawn. */
   readonly ownPosition = new Vector3();
   ownId = 0;
   #scene = new Scene();
@@ -75,10 +75,10 @@ export class WorldView {
   #definitions: ReadonlyMap<number, Components> = new Map();
   #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
-  /** Names that a game gave to characters that nobody plays. */
+  /** Name tags of NPCs. */
   #nameTags = new Map<number, string>();
   #chosen = new Map<number, AvatarLooks>();
-  /** Characters whose players have lost their connection. */
+  /** Characters of disconnected players. */
   #away: ReadonlySet<number> = new Set();
   #characters = new Map<number, Character>();
   #npcs = new Map<number, NpcData>();
@@ -90,7 +90,7 @@ export class WorldView {
   #lights!: Lights;
   #sky: ReturnType<typeof makeSky> | null = null;
   #crowd!: Crowd;
-  /** Those who are away; made when there is one. */
+  /** The crowd of disconnected players; created on demand. */
   #ghosts: Crowd | null = null;
   #occluders = new Occluders();
   #dust = new Dust();
@@ -100,9 +100,9 @@ export class WorldView {
   #combat: Combat | null = null;
   #weaponOf: (entity: number) => number | undefined = () => undefined;
   readonly ground = new GroundView();
-  /** How far a ray goes before it meets the ground of blocks; asked every frame. */
+  /** Distance at which a ray hits the voxel terrain; called every frame. */
   occludes: (origin: Vec3, direction: Vec3, max: number) => number = (_origin, _direction, max) => max;
-  /** Whether a place is under water; asked every frame. */
+  /** Whether a position is under water; called every frame. */
   isWater: (at: Vector3) => boolean = () => false;
   readonly #underwater = new Underwater();
   #chest = new Vector3();
@@ -117,7 +117,7 @@ export class WorldView {
     private readonly hooks: Hooks = {},
   ) {
     this.renderer = new WebGLRenderer({ canvas, antialias: forced !== 'low', powerPreference: 'high-performance' });
-    // To ask each shader whether it compiled is to wait for it, one after the other.
+    // Checking each shader for errors would wait for them one after the other.
     this.renderer.debug.checkShaderErrors = import.meta.env.DEV;
     this.renderer.toneMapping = NeutralToneMapping;
     this.renderer.toneMappingExposure = 1;
@@ -131,17 +131,17 @@ export class WorldView {
     return this.#governor.quality;
   }
 
-  /** Fixes the quality, or lets it follow the frame time again (null). */
+  /** Sets a fixed quality, or follows the frame time again (null). */
   forceQuality(quality: Quality | null): void {
     this.#forced = quality;
     if (quality && quality !== this.quality) this.#setQuality(quality);
   }
 
-  /** Shows a scene; `meshes` gives what its mesh shapes are made of. */
+  /** Shows a scene; `meshes` returns the triangles of a mesh shape. */
   setScene(data: SceneData, meshes?: MeshSource): void {
     this.#data = data;
     this.#meshes = meshes;
-    // After a reconnection everybody may have another entity id.
+    // After a reconnect all entity ids may differ.
     for (const id of [...this.#characters.keys()]) this.#remove(id);
     this.ownId = 0;
     this.#gone.clear();
@@ -153,28 +153,28 @@ export class WorldView {
     this.#rebuild();
   }
 
-  /** How far the ground of blocks is shown, in metres. */
+  /** Draw distance of the voxel terrain in metres. */
   get groundDistance(): number {
     return LEVELS[this.quality].groundDistance;
   }
 
-  /** Nothing is seen beyond this: where the ground ends, the haze hides it. */
+  /** Far distance: fog hides the edge of the terrain. */
   get #viewDistance(): number {
     const level = LEVELS[this.quality];
     return this.#data.terrain ? Math.min(level.viewDistance, level.groundDistance) : level.viewDistance;
   }
 
-  /** How spawned things look, by the number that frames name. */
+  /** Definitions of spawned entities by the index used in frames. */
   setDefinitions(definitions: ReadonlyMap<number, Components>): void {
     this.#definitions = definitions;
   }
 
-  /** What an entity was made from; characters from nothing. */
+  /** The components of an entity; undefined for characters. */
   componentsOf(id: number): Components | undefined {
     return this.#part(id)?.components;
   }
 
-  /** What a ray of a script meets first. */
+  /** The first hit of a script's raycast. */
   raycast(
     origin: Vec3,
     direction: Vec3,
@@ -190,7 +190,7 @@ export class WorldView {
     this.effects.burst(new Vector3(...at), { ...options, Direction: towards && new Vector3(...towards) });
   }
 
-  /** A flash where a shot began: of the own one a little ahead, lest it fill the eye. */
+  /** A muzzle flash; for own shots slightly ahead, so that it does not fill the view. */
   muzzle(at: Vec3, velocity: Vec3, own: boolean, weapon: WeaponInfo): void {
     const way = new Vector3(...velocity).normalize();
     const place = (own && this.held.muzzle?.clone()) || new Vector3(...at).addScaledVector(way, 0.6);
@@ -206,7 +206,7 @@ export class WorldView {
     });
   }
 
-  /** Sparks where one ended; more of them, and rounder, from somebody who was hit. */
+  /** Sparks at an impact; more and rounder ones when a character was hit. */
   impact(at: Vec3, normal: Vec3, somebody: boolean, weapon: WeaponInfo): void {
     const place = new Vector3(...at);
     const away = new Vector3(...normal);
@@ -228,7 +228,7 @@ export class WorldView {
     this.effects.beam(new Vector3(...from), new Vector3(...to), options);
   }
 
-  /** A script changed how something looks. */
+  /** Applies looks changed by a script. */
   setLooks(id: number, looks: Looks): void {
     this.#looks.set(id, looks);
     const part = this.#part(id);
@@ -245,12 +245,12 @@ export class WorldView {
     else this.#nameTags.delete(id);
   }
 
-  /** Where the spawn point that the own character stands on looks: a player should see what is ahead. */
+  /** Yaw of the spawn point under the own character, so that players start facing forward. */
   spawnYaw(): number {
     return spawnYaw(resolveParts(this.#data), this.ownPosition);
   }
 
-  /** Who is who, by character entity: names for the tags, and how they look. */
+  /** Updates names and looks of player characters. */
   setPlayers(players: readonly Pick<PlayerInfo, 'entityId' | 'name' | 'looks' | 'online'>[]): void {
     this.#away = new Set(players.filter((player) => !player.online).map((player) => player.entityId));
     this.#names = new Map(players.map((player) => [player.entityId, player.name]));
@@ -265,18 +265,18 @@ export class WorldView {
     }
   }
 
-  /** What a character wears, for tests. */
+  /** The looks of a character, for tests. */
   wornBy(id: number): { hat: string; face: string; shirt: string } | null {
     const look = this.#characters.get(id)?.avatar.look;
     return look ? { hat: look.hat, face: look.face, shirt: `#${look.shirt.getHexString()}` } : null;
   }
 
-  /** Whether a character is drawn as somebody who is away, for tests. */
+  /** Whether a character is drawn as disconnected, for tests. */
   isFaded(id: number): boolean {
     return this.#characters.get(id)?.away ?? false;
   }
 
-  /** Where something that is drawn stands, for scripts and tests. */
+  /** Drawn position of an entity, for scripts and tests. */
   characterPosition(id: number): Vector3 | null {
     return this.#characters.get(id)?.avatar.root.position ?? null;
   }
@@ -286,22 +286,22 @@ export class WorldView {
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, level.pixelRatioMax));
     this.renderer.setSize(width, height, false);
     this.camera.resize(width, height, this.#viewDistance);
-    // A canvas is emptied with its new size, and would flash until the next frame.
+    // Resizing clears the canvas, which would flicker until the next frame.
     if (this.#drawn) this.renderer.render(this.#scene, this.camera.camera);
   }
 
-  /** Whose weapons to show. */
+  /** Sets the source of weapons. */
   setCombat(combat: Combat, weaponOf: (entity: number) => number | undefined): void {
     this.#combat = combat;
     this.#weaponOf = weaponOf;
   }
 
-  /** Takes where shots are at this moment. */
+  /** Applies the current shot positions. */
   applyShots(shots: Float32Array): void {
     if (this.#combat) this.shots.update(shots, this.#combat.weapons, this.camera.camera.position, this.held.muzzle);
   }
 
-  /** Takes what the core says about this moment. */
+  /** Applies a frame of the core. */
   apply(frame: Float32Array, removed: ArrayLike<number>, dt: number): void {
     for (let i = 0; i < removed.length; i++) this.#remove(removed[i] ?? 0);
     for (const record of records(frame)) {
@@ -391,7 +391,7 @@ export class WorldView {
     });
   }
 
-  /** How its creator made an NPC. */
+  /** The NPC component of an entity. */
   #npcData(record: FrameRecord): NpcData {
     const known = this.#npcs.get(record.id);
     if (known) return known;
@@ -433,7 +433,7 @@ export class WorldView {
     return (index !== undefined && this.#combat?.weapons.get(index)) || null;
   }
 
-  /** Somebody lost their connection, or is back. */
+  /** Moves an avatar between the connected and the disconnected crowd. */
   #fade(character: Character, away: boolean): void {
     this.#crowdOf(character).remove(character.avatar);
     character.away = away;
@@ -470,7 +470,7 @@ export class WorldView {
     this.#occluders.add(styled(part, this.#looks.get(id)));
   }
 
-  /** A part of the scene that went elsewhere, where nobody told of it, is seen again. */
+  /** Shows a scene part again that had left the area of interest. */
   #bringBack(id: number): void {
     this.#gone.delete(id);
     const part = this.#part(id);
@@ -504,7 +504,7 @@ export class WorldView {
     this.resize(canvas.clientWidth, canvas.clientHeight);
   }
 
-  /** Builds everything whose cost depends on the quality; also after a new scene. */
+  /** Rebuilds everything that depends on the quality; also after a new scene. */
   #rebuild(): void {
     this.#tearDown();
     const level = LEVELS[this.quality];
@@ -551,7 +551,7 @@ export class WorldView {
 
 const hex = ({ color }: WeaponInfo) => `#${color.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
 
-/** The record is used again for the next one: what the avatar keeps is a copy. */
+/** The record is reused for the next one, so the avatar stores a copy. */
 function moving({ position, velocity, yaw, grounded, dead }: FrameRecord) {
   return { position, velocity, yaw, grounded, dead };
 }
