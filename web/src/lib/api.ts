@@ -66,7 +66,7 @@ export function forgetOperatorToken(): void {
   try {
     sessionStorage.removeItem(OPERATOR_KEY);
   } catch {
-    // Nothing was kept.
+    // Nothing was stored.
   }
 }
 

@@ -47,7 +47,7 @@ export function forgetSession(): void {
   try {
     localStorage.removeItem(KEY);
   } catch {
-    // Nothing was kept.
+    // Nothing was stored.
   }
   changed(null);
 }

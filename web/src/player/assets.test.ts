@@ -1,10 +1,10 @@
-// Files of the game by name, and nothing else.
+// Resolves files of the game by name only.
 import { expect, test } from 'vitest';
 import { GameAssets } from './assets';
 
 const file = (path: string) => ({ path, url: `/cdn/${path.length}`, media_type: 'image/png', size_bytes: 1 });
 
-test('a name may leave out the folders; strangers are not found', async () => {
+test('a name may omit folders; unknown names are not found', async () => {
   let asked = 0;
   const assets = new GameAssets('a game', (path) => {
     asked += 1;
@@ -19,7 +19,7 @@ test('a name may leave out the folders; strangers are not found', async () => {
   expect(asked).toBe(1);
 });
 
-test('a file that is not there is reported once', async () => {
+test('a missing file is reported once', async () => {
   const assets = new GameAssets('g', () => Promise.resolve({ revision: 'r', files: [file('assets/a.png')] }));
   const reported: string[] = [];
   assets.onMissing = (text) => reported.push(text);
@@ -31,13 +31,13 @@ test('a file that is not there is reported once', async () => {
     'there is no file "assets/none.png" in this game',
     'there is no file "none.ogg" in this game, and none in assets/ or assets/sounds/',
   ]);
-  // A saved asset may be another list.
+  // A saved asset may change the list.
   assets.reset();
   await assets.image('assets/none.png');
   expect(reported.length).toBe(3);
 });
 
-test('a list that did not load is asked for again', async () => {
+test('a list that failed to load is requested again', async () => {
   let asked = 0;
   const assets = new GameAssets('g', () =>
     asked++ === 0
@@ -48,7 +48,7 @@ test('a list that did not load is asked for again', async () => {
   expect(await assets.image('a.png')).toBe('/cdn/12');
 });
 
-test('the files are those of the world that we are in', async () => {
+test('files are resolved for the current world', async () => {
   let world: string | null = null;
   const asked: string[] = [];
   const load = (path: string) => {

@@ -1,8 +1,8 @@
-// Files of the game's package that scripts name: pictures and sounds, by their path below assets/.
+// Resolves files of the game's package that scripts refer to: images and sounds by their path below assets/.
 import type { GameFiles } from '../generated/rest';
 import { loadSession } from '../lib/session';
 
-/** Names come from scripts, so there may be many. */
+/** Bound, because names come from scripts. */
 const MISSING_MAX = 100;
 
 export class GameAssets {
@@ -10,23 +10,23 @@ export class GameAssets {
   #of: string | null = null;
   #missing = new Set<string>();
 
-  /** Called once for each name that a script uses and the game has no file for. */
+  /** Called once per name without a matching file. */
   onMissing: (text: string) => void = (text) => console.warn(text);
 
   constructor(
     private readonly gameId: string,
     private readonly load: (path: string) => Promise<GameFiles> = fetchFiles,
-    /** The world we are in: it may run another version of the game than the newest. */
+    /** The current world, which may run an older version of the game. */
     private readonly worldId: () => string | null = () => null,
   ) {}
 
-  /** Forgets the list: the world may have another version of the game now. */
+  /** Clears the list, because the world may now run another version of the game. */
   reset(): void {
     this.#urls = null;
     this.#missing.clear();
   }
 
-  /** Where a file is, or null when the game has none of that name. Names may leave out the folders. */
+  /** The URL of a file, or null when the game has no such file. Names may omit folders. */
   async url(name: string, folders: readonly string[]): Promise<string | null> {
     const world = this.worldId();
     if (world !== this.#of) this.#urls = null;
@@ -41,7 +41,7 @@ export class GameAssets {
       if (path === undefined) this.#report(name, folders);
       return path === undefined ? null : (urls.get(path) ?? null);
     } catch (error) {
-      this.#urls = null; // the next one may have more luck
+      this.#urls = null; // the next request tries again
       console.warn("the list of the game's files did not load:", error instanceof Error ? error.message : error);
       return null;
     }
@@ -64,7 +64,7 @@ export class GameAssets {
 }
 
 async function fetchFiles(path: string): Promise<GameFiles> {
-  // A private game shows its files to its creator only.
+  // Files of a private game require its creator's session.
   const token = loadSession()?.token;
   const response = await fetch(path, token ? { headers: { Authorization: `Bearer ${token}` } } : {});
   if (!response.ok) throw new Error(`status ${response.status}`);

@@ -1,23 +1,23 @@
-// The lines of the chat, and whether somebody is writing one.
+// The chat log and whether the chat input is open.
 
 export interface ChatLine {
   id: number;
   /** Empty for the game itself. */
   from: string;
   text: string;
-  /** Who said it; empty for the game itself. */
+  /** Player id of the sender; empty for the game itself. */
   playerId: string;
-  /** When it came, as performance.now() says. */
+  /** Arrival time (performance.now()). */
   at: number;
 }
 
-/** Older lines are gone. */
+/** Messages in the log; older ones are dropped. */
 const LINES_MAX = 100;
 export const LINE_BYTES_MAX = 300;
 
 export class ChatLog {
   lines = $state.raw<ChatLine[]>([]);
-  /** The box to write in has the keyboard. */
+  /** The chat input has keyboard focus. */
   writing = $state(false);
   #count = 0;
 
@@ -31,7 +31,7 @@ export class ChatLog {
   }
 }
 
-/** Cuts what is written to what the server takes, between two letters. */
+/** Cuts text to the server's limit, at a character boundary. */
 export function fitLine(text: string): string {
   let line = text.trim();
   while (new TextEncoder().encode(line).length > LINE_BYTES_MAX) line = [...line].slice(0, -1).join('');

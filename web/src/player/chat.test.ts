@@ -1,8 +1,8 @@
-// The chat log: bounded, and its lines fit what a server takes.
+// The chat log is bounded, and messages fit the server's limit.
 import { expect, test } from 'vitest';
 import { ChatLog, fitLine } from './chat.svelte';
 
-test('the log keeps the newest lines and gives each its own number', () => {
+test('the log holds the newest messages, each with a unique number', () => {
   const log = new ChatLog();
   for (let i = 0; i < 130; i++) log.add('Ada', `line ${i}`, i);
   expect(log.lines.length).toBe(100);
@@ -10,7 +10,7 @@ test('the log keeps the newest lines and gives each its own number', () => {
   expect(new Set(log.lines.map((line) => line.id)).size).toBe(100);
 });
 
-test('a long line is cut to what the server takes, between letters', () => {
+test('a long message is cut to the limit at a character boundary', () => {
   expect(fitLine('  hello ')).toBe('hello');
   const cut = fitLine('ä'.repeat(400));
   expect(cut).toBe('ä'.repeat(150));

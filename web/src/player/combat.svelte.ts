@@ -1,31 +1,31 @@
-// What the page knows of weapons and of the own character's health.
+// Weapons of all players and the health of the own character.
 import { SvelteMap } from 'svelte/reactivity';
 import type { CoreEvent } from './events';
 
 export type WeaponInfo = Extract<CoreEvent, { type: 'weapon' }>;
 
-/** How long the mark of a hit stays on the crosshair. */
+/** Duration of the hit marker. */
 const HIT_MARK_MS = 180;
 
 export class Combat {
-  /** What the own character holds. */
+  /** The weapon of the own character. */
   weapon = $state.raw<WeaponInfo | null>(null);
   health = $state(100);
   maxHealth = $state(100);
   alive = $state(true);
-  /** The own shot hit somebody a moment ago. */
+  /** An own shot just hit a character. */
   marked = $state(false);
-  /** The own character was hurt a moment ago: a count, so that each time shows. */
+  /** Number of times the own character was hurt; each change triggers the effect. */
   hurt = $state(0);
   readonly weapons = new SvelteMap<number, WeaponInfo>();
   /** Weapons by player number. */
   readonly armed = new SvelteMap<number, number>();
-  /** Own shots and hits so far, for tests. */
+  /** Number of own shots and hits, for tests. */
   shots = 0;
   hits = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Health is worth showing in games where it changes. */
+  /** Health is shown only in games where it changes. */
   get shown(): boolean {
     return this.weapon !== null || this.health < this.maxHealth || !this.alive;
   }
@@ -41,7 +41,7 @@ export class Combat {
     this.#holdOwn(own);
   }
 
-  /** The number of the weapon of that name. */
+  /** The number of the weapon with this name. */
   named(name: string): number | undefined {
     for (const [index, weapon] of this.weapons) if (weapon.name === name) return index;
     return undefined;
@@ -61,7 +61,7 @@ export class Combat {
     this.#timer = setTimeout(() => (this.marked = false), HIT_MARK_MS);
   }
 
-  /** A new connection begins with empty hands. */
+  /** Resets the state for a new connection. */
   clear(): void {
     this.weapons.clear();
     this.armed.clear();

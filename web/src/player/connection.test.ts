@@ -1,4 +1,4 @@
-// What a connection does with bytes that its core cannot read or has no room for.
+// Unreadable data and full queues on a connection.
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { TransportHandlers, TransportKind } from './transport/transport';
 
@@ -44,7 +44,7 @@ async function open(by: TransportKind) {
   return WorldLink.open({ wish: {}, force: null, onreceived, onclosed });
 }
 
-test('whatever comes is told of at once, without waiting for a frame', async () => {
+test('received data is reported immediately, without waiting for a frame', async () => {
   const link = await open('webtransport');
   handlers.packet(bytes);
   handlers.stream(bytes);
@@ -52,7 +52,7 @@ test('whatever comes is told of at once, without waiting for a frame', async () 
   expect(link.isOpen).toBe(true);
 });
 
-test('a stream that cannot be read is closed, and nothing more is read from it', async () => {
+test('a stream with unreadable data is closed and not read further', async () => {
   const link = await open('webtransport');
   core.receive_stream.mockImplementation(unreadable);
   handlers.stream(bytes);
@@ -63,14 +63,14 @@ test('a stream that cannot be read is closed, and nothing more is read from it',
   expect(link.isOpen).toBe(false);
 });
 
-test('so is a WebSocket whose message cannot be read', async () => {
+test('a WebSocket with an unreadable message is closed', async () => {
   await open('websocket');
   core.receive.mockImplementation(unreadable);
   handlers.packet(bytes);
   expect(onclosed).toHaveBeenCalledExactlyOnceWith(expect.any(String), 'unreadable');
 });
 
-test('a datagram that cannot be read or kept is a lost one', async () => {
+test('an unreadable datagram, or one without room, is treated as lost', async () => {
   const link = await open('webtransport');
   core.receive.mockImplementationOnce(unreadable).mockImplementationOnce(() => false);
   handlers.packet(bytes);
@@ -79,14 +79,14 @@ test('a datagram that cannot be read or kept is a lost one', async () => {
   expect(link.isOpen).toBe(true);
 });
 
-test('a line on which more comes than can be kept is given up, so that the rest comes again', async () => {
+test('a connection with more data than fits is closed, so that the server sends it again', async () => {
   await open('webtransport');
   core.receive_stream.mockImplementation(() => false);
   handlers.stream(bytes);
   expect(onclosed).toHaveBeenCalledExactlyOnceWith(expect.any(String), 'lost');
 });
 
-test('the end of the transport is told once', async () => {
+test('the end of the transport is reported once', async () => {
   const link = await open('websocket');
   handlers.closed('gone');
   handlers.closed('gone');

@@ -1,4 +1,4 @@
-// `window.__frolic`: a read-only look into the running player for tests and for the curious. Not an API for games;
+// `window.__frolic`: a read-only view of the running player for tests and debugging. Not an API for games;
 // it may change with any version.
 import type { CoreStats, PlayerInfo } from './events';
 import type { Point } from './frame';
@@ -9,7 +9,7 @@ import type { PlaySession } from './session.svelte';
 export interface DebugEntity {
   id: number;
   kind: 'player' | 'npc' | 'entity';
-  /** What an NPC is about. */
+  /** State of an NPC. */
   npc: NpcState | null;
   own: boolean;
   grounded: boolean;
@@ -19,7 +19,7 @@ export interface DebugEntity {
 }
 
 export interface FrolicDebug {
-  /** The world is on screen and the own character stands in it. */
+  /** The world and the own character are on screen. */
   readonly ready: boolean;
   readonly phase: string;
   /** 'webtransport', 'websocket', or null before the connection. */
@@ -29,40 +29,40 @@ export interface FrolicDebug {
   readonly roomCode: string;
   /** Entity id of the own character. */
   readonly entityId: number;
-  /** Feet of the own character: predicted, as drawn. */
+  /** Predicted position of the own character, as drawn. */
   position(): [number, number, number] | null;
-  /** Everything that moves and can be seen, the own character included. */
+  /** All visible moving entities, including the own character. */
   entities(): DebugEntity[];
   players(): PlayerInfo[];
-  /** What an avatar wears, as drawn. */
+  /** Looks of an avatar, as drawn. */
   worn(entityId: number): { hat: string; face: string; shirt: string } | null;
-  /** Whether an avatar is drawn as that of somebody who is away. */
+  /** Whether an avatar is drawn as disconnected. */
   faded(entityId: number): boolean;
-  /** The connection is open, and nothing comes through it. */
+  /** The connection is open, but nothing is received. */
   readonly stalled: boolean;
   /** Seconds since the world started, as scripts see them. */
   worldTime(): number;
   stats(): CoreStats;
-  /** When what happened on the way into the world, in milliseconds since the page was opened. */
+  /** Performance marks of the join, in milliseconds since navigation start. */
   moments(): Partial<Record<Moment, number>>;
-  /** What stands above the heads of NPCs: entity id and '?' or '!'. */
+  /** Marks above NPCs: entity id and '?' or '!'. */
   npcMarks(): [number, string][];
-  /** Names of what stands in the scene that is shown. */
+  /** Names of the entities in the current scene. */
   sceneNames(): string[];
   /** Visible texts of script widgets. */
   hudTexts(): string[];
-  /** The ground of blocks: what is at a place, how many chunks are drawn, when that last changed (Date.now). */
+  /** Voxel terrain: material at a position, number of drawn chunks, time of the last change (Date.now). */
   readonly ground: {
     block(x: number, y: number, z: number): string;
     readonly chunks: number;
     readonly drawnAt: number;
   };
-  /** Where the player looks, in radians. */
+  /** Look direction in radians. */
   view(): { yaw: number; pitch: number };
-  /** What is known of weapons and health. */
+  /** Weapons and health. */
   combat(): { weapon: string | null; health: number; alive: boolean; shots: number; hits: number; drawn: number };
   chat(): { from: string; text: string }[];
-  /** Holds the fire button, or lets it go. */
+  /** Presses or releases the fire button. */
   fire(down: boolean): void;
   /** Turns the view, as the mouse would. */
   look(yaw: number, pitch: number): void;
@@ -74,7 +74,7 @@ declare global {
   }
 }
 
-/** Shows the session as `window.__frolic` until the returned function is called. */
+/** Exposes the session as `window.__frolic`; the returned function removes it. */
 export function exposeDebug(session: PlaySession): () => void {
   const own = () => session.entity(session.ownEntity());
   const debug: FrolicDebug = {

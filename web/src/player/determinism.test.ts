@@ -1,4 +1,4 @@
-// The browser predicts with the very steps the server takes: 10,000 random ones must give the same digest in wasm
+// The browser predicts with the same simulation as the server: 10,000 random steps must give the same digest in wasm
 // as natively (crates/sim/digests.txt and digests-blocks.txt, checked by the sim crate's own test).
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -23,7 +23,7 @@ test('the wasm simulation gives the native digests', async () => {
   expect(native.map((_, index) => core.determinism_digest(index + 1, 10_000))).toEqual(native);
   const meshes = readFileSync('../crates/sim/mesh-digest.txt', 'utf8').trim();
   expect(core.mesh_digest(1, 5_000)).toBe(meshes);
-  // On a ground of blocks that changes under the feet.
+  // On voxel terrain that changes during the run.
   const onBlocks = readFileSync('../crates/sim/digests-blocks.txt', 'utf8').trim().split('\n');
   expect(onBlocks).toHaveLength(3);
   const swimming = readFileSync('../crates/sim/digest-swim.txt', 'utf8').trim();

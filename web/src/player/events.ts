@@ -1,4 +1,4 @@
-// Events and figures that the client core gives as JSON. Their types are generated from those in crates/client-wasm.
+// Events and statistics of the client core as JSON. Their types are generated from crates/client-wasm.
 
 import type { CoreEvent } from '../generated/CoreEvent';
 import type { CoreStats as Stats } from '../generated/CoreStats';
@@ -13,15 +13,15 @@ export type { TickFigures } from '../generated/TickFigures';
 import type { WireValue } from '../generated/WireValue';
 export type { WireValue };
 
-/** What the debug overlay shows. Without a connection there are no figures: each is shown as a dash. */
+/** Statistics for the debug overlay. Without a connection all are undefined and shown as dashes. */
 export type CoreStats = Partial<Stats>;
 
-/** Parses one event; null for something that this page does not know. */
+/** Parses one event; null for an unknown one. */
 export function parseEvent(json: string): CoreEvent | null {
   const value: unknown = JSON.parse(json);
   const known = typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string';
   return known ? (value as CoreEvent) : null;
 }
 
-/** A value that should be text; anything else is none. */
+/** The value if it is a string, otherwise undefined. */
 export const textOf = (value: WireValue | undefined): string => (typeof value === 'string' ? value : '');

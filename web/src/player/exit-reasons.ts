@@ -1,15 +1,15 @@
-// Why a session ended, in words for the player: what happened and what to do next.
+// User-facing reasons for the end of a session: what happened and what to do next.
 import { ApiError } from '../lib/api';
 import { ConnectError } from './transport/transport';
 
 export interface Ending {
   title: string;
   message: string;
-  /** Whether trying again can help. */
+  /** Whether a retry may help. */
   retry: boolean;
-  /** What the button for it says, where "Try again" is not what happens. */
+  /** Label of the retry button, if not "Try again". */
   retryLabel?: string;
-  /** Whether only another version of this page can help. */
+  /** Whether only a reload can help. */
   reload?: boolean;
 }
 

@@ -1,11 +1,11 @@
-// What shots, hits and wounds look and sound like, and what scripts are told of them.
+// Visual effects, sounds and script events for shots, hits and damage.
 import type { Combat } from './combat.svelte';
 import type { CoreEvent, PlayerInfo, WireValue } from './events';
 import type { ClientScripts } from './scripts';
 import type { SoundBoard } from './sound';
 import type { WorldView } from './view/world-view';
 
-/** The parts of a session that take part. */
+/** The parts of a session used here. */
 export interface Fight {
   readonly combat: Combat;
   readonly sound: SoundBoard;
@@ -18,11 +18,11 @@ export interface Fight {
 export class FightEvents {
   constructor(private readonly fight: Fight) {}
 
-  /** What a character holds. */
+  /** The weapon of a character. */
   weaponOf(entity: number): number | undefined {
     const player = this.fight.players.find((known) => known.entityId === entity);
     if (player) return this.fight.combat.armed.get(player.number);
-    // A character that nobody plays holds what its attribute says.
+    // The weapon of an NPC is an attribute.
     const weapon = this.fight.details(entity)?.attributes.Weapon;
     return typeof weapon === 'string' ? this.fight.combat.named(weapon) : undefined;
   }
@@ -60,7 +60,7 @@ export class FightEvents {
     }
   }
 
-  /** 1 beside the own character, less further away. */
+  /** Volume by distance: 1 at the own character. */
   #loudness([x, y, z]: [number, number, number]): number {
     const ears = this.fight.view?.ownPosition;
     return ears ? 1 / (1 + Math.hypot(x - ears.x, y - ears.y, z - ears.z) / 9) : 0.5;

@@ -1,4 +1,4 @@
-// What the core writes about each moving thing is read back as it was.
+// Frame records round-trip unchanged.
 import { expect, test } from 'vitest';
 import { forgetReturned, FRAME_STRIDE, records, setId } from './frame';
 
@@ -34,7 +34,7 @@ test('flags, kind and place', () => {
   ]);
 });
 
-test('who is in a frame again is not gone', () => {
+test('an entity that appears in a frame again is no longer removed', () => {
   const frame = new Float32Array(FRAME_STRIDE * 2);
   [3, 1_000_001].forEach((id, i) => setId(frame, i * FRAME_STRIDE, id));
   const gone = new Set([3, 4]);

@@ -1,5 +1,5 @@
-// The layout of ClientCore.frame(): sixteen numbers for each moving thing that can be seen now.
-// No three.js here: the session reads frames before the renderer is loaded.
+// The layout of ClientCore.frame(): sixteen numbers for each visible moving entity.
+// Free of three.js: the session reads frames before the renderer is loaded.
 
 export interface Point {
   x: number;
@@ -12,20 +12,20 @@ export const KIND_PLAYER = 1;
 const FLAG_GROUNDED = 1;
 const FLAG_OWN = 2;
 const FLAG_DEAD = 4;
-/** Above the flags stands the mood of an NPC; see npc.ts. */
+/** The bits above the flags are the mood of an NPC; see npc.ts. */
 const MOOD_SHIFT = 3;
 
-/** One record of the frame. The same object is reused for each record: copy what must last. */
+/** One record of the frame. The same object is reused for each record: copy values that must persist. */
 export class FrameRecord {
   id = 0;
   isPlayer = false;
-  /** State and suspicion of an NPC, which is drawn as players are; 0 for all others. */
+  /** State and suspicion of an NPC; 0 for other entities. */
   mood = 0;
   /** Number of the definition it was spawned from; 0 for an entity of the scene. */
   definition = 0;
   grounded = false;
   own = false;
-  /** A character that lies where it fell. */
+  /** Knocked out. */
   dead = false;
   readonly position: Point = { x: 0, y: 0, z: 0 };
   readonly rotation = { x: 0, y: 0, z: 0, w: 1 };
@@ -69,7 +69,7 @@ export function setId(frame: Float32Array, offset: number, id: number): void {
 let lastFrame: Float32Array = new Float32Array(0);
 let lastBits: Uint32Array = new Uint32Array(0);
 
-/** The same memory as whole numbers; made once per frame, though asked for each record. */
+/** The same memory as integers; created once per frame. */
 function bitsOf(frame: Float32Array): Uint32Array {
   if (frame !== lastFrame)
     [lastFrame, lastBits] = [frame, new Uint32Array(frame.buffer, frame.byteOffset, frame.length)];
@@ -84,7 +84,7 @@ export function* records(frame: Float32Array): Generator<FrameRecord> {
   }
 }
 
-/** Whatever is in a frame is not gone any more: parts of the scene that went elsewhere may come back. */
+/** Entities in a frame are no longer removed: scene parts may re-enter the area of interest. */
 export function forgetReturned(gone: Set<number>, frame: Float32Array): void {
   if (gone.size === 0) return;
   for (let offset = 0; offset + FRAME_STRIDE <= frame.length; offset += FRAME_STRIDE) {

@@ -1,4 +1,4 @@
-// Who is where on the leaderboard.
+// Order and columns of the leaderboard.
 import { expect, test } from 'vitest';
 import type { PlayerInfo } from './events';
 import { leaderboard, ranked } from './leaderboard';
@@ -29,7 +29,7 @@ function player(
   } as unknown as PlayerInfo;
 }
 
-test('best first by the first column, then by the next, then by name; who is away comes last', () => {
+test('best first by the first column, then by the next, then by name; disconnected players last', () => {
   const players = [
     player('Cleo', 1, { KOs: 1, Outs: 0 }),
     player('Ada', 2, { KOs: 3, Outs: 1 }),
@@ -41,7 +41,7 @@ test('best first by the first column, then by the next, then by name; who is awa
   expect(ranked(players).map((one) => one.name)).toEqual(['Ben', 'Ada', 'Cleo', 'Abe', 'Bob', 'Eve']);
 });
 
-test('columns are those of all players in the order the game set them, and cells stand below their column', () => {
+test('columns are the stats of all players in the order the game set them, with matching cells', () => {
   const board = leaderboard(
     [player('Ada', 1, { Stage: 2, Falls: 5 }), player('Ben', 2, { Falls: 1, Wins: 1, More: 7 })],
     1,
@@ -54,14 +54,14 @@ test('columns are those of all players in the order the game set them, and cells
   ]);
 });
 
-test('many players are cut to the room there is, and the own row stays', () => {
+test('the list is cut to the available rows, and the own row stays', () => {
   const players = Array.from({ length: 50 }, (_, i) => player(`P${i}`, i + 1, { Coins: 100 - i }));
   const board = leaderboard(players, 40, { rows: 5, columns: 2 });
   expect(board?.rows.map((row) => row.player.entityId)).toEqual([1, 2, 3, 4, 40]);
   expect([board?.rows.at(-1)?.own, board?.more]).toEqual([true, 45]);
 });
 
-test('alone in a game without figures there is no board; with figures or with others there is', () => {
+test('there is no board for a single player without stats; otherwise there is', () => {
   expect(leaderboard([], 1, ROOM)).toBeNull();
   expect(leaderboard([player('Ada', 1)], 1, ROOM)).toBeNull();
   expect(leaderboard([player('Ada', 1, { Coins: 0 })], 1, ROOM)?.rows.length).toBe(1);

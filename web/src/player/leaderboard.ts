@@ -4,14 +4,14 @@ import type { PlayerInfo } from './events';
 export interface Row {
   player: PlayerInfo;
   own: boolean;
-  /** The figures, one for each column; empty where the player has none. */
+  /** The stats, one per column; empty where the player has none. */
   cells: string[];
 }
 
 export interface Board {
   columns: string[];
   rows: Row[];
-  /** Players for whom there was no room. */
+  /** Number of players that did not fit. */
   more: number;
 }
 
@@ -20,12 +20,12 @@ export interface Room {
   columns: number;
 }
 
-/** Names of the figures that players have, in the order in which the game set them. */
+/** Names of all stats in the order in which the game set them. */
 export function statNames(players: readonly PlayerInfo[]): string[] {
   return [...new Set(players.flatMap((player) => player.stats.map((stat) => stat.name)))];
 }
 
-/** Everybody, best first: by the first column that tells two apart, then by name; who is away comes last. */
+/** All players, best first: by the first column that differs, then by name; disconnected players last. */
 export function ranked(players: readonly PlayerInfo[]): PlayerInfo[] {
   const columns = statNames(players);
   const figure = (player: PlayerInfo, name: string) =>
@@ -40,14 +40,14 @@ export function ranked(players: readonly PlayerInfo[]): PlayerInfo[] {
   });
 }
 
-/** What is shown; null when there is nothing to compare: alone in a game without figures. */
+/** The visible board; null for a single player in a game without stats. */
 export function leaderboard(players: readonly PlayerInfo[], ownEntity: number, room: Room): Board | null {
   const columns = statNames(players).slice(0, room.columns);
   if (players.length === 0 || (players.length === 1 && columns.length === 0)) return null;
   const order = ranked(players);
   const shown = order.slice(0, room.rows);
   const own = order.find((player) => player.entityId === ownEntity);
-  // The own row is always there, be it the last.
+  // The own row is always included, if necessary as the last.
   if (own && !shown.includes(own)) shown[shown.length - 1] = own;
   const rows = shown.map((player) => ({
     player,

@@ -1,10 +1,10 @@
-// The heartbeat of the page: frames for drawing, and a timer so that the world goes on when frames are rare
+// The main loop: animation frames for drawing, and a timer so that the simulation continues when frames are rare
 // (software rendering) or stop (hidden tab).
 
 const TIMER_MS = 16;
-/** Longer gaps are a paused tab, not a slow frame. */
+/** Longer gaps mean a suspended tab, not a slow frame. */
 const FRAME_S_MAX = 0.1;
-/** Showing a frame may block the page this long before we make room for other work. */
+/** How long presenting a frame may block before the loop yields to other work. */
 const BLOCKED_MS = 12;
 const PAUSE_MS_MAX = 100;
 
@@ -33,8 +33,8 @@ export function runLoop(loop: Loop): () => void {
   };
   const next = () => (request = requestAnimationFrame(frame));
 
-  // Without a graphics chip the browser blocks the page until the picture is there, then asks for the next one before
-  // anything else: packets would wait for several frames. So other work gets as much time as the picture took.
+  // With software rendering the browser blocks the page until the frame is presented, then requests the next one before
+  // anything else: packets would wait for several frames. So other work gets as much time as the frame took.
   shown.port1.onmessage = () => {
     const blocked = performance.now() - drawn;
     if (blocked < BLOCKED_MS) next();

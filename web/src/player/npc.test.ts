@@ -1,9 +1,9 @@
-// State and suspicion in one number, as the server puts them together.
+// State and suspicion packed into one number by the server.
 import { describe, expect, it } from 'vitest';
 import { npcMark, npcState, npcSuspicion } from './npc';
 
 describe('the mood of an NPC', () => {
-  it('is taken apart as the server puts it together', () => {
+  it('is decoded as the server encodes it', () => {
     expect(npcState(0)).toBe(null);
     expect(npcState(0x10)).toBe('idle');
     expect(npcState(0x4f)).toBe('chase');
@@ -13,7 +13,7 @@ describe('the mood of an NPC', () => {
     expect(npcSuspicion(0x20)).toBe(0);
   });
 
-  it('shows above the head what players have to know', () => {
+  it('is shown as a mark above the head', () => {
     expect([0, 0x10, 0x25, 0x3f, 0x4f, 0x5a, 0x60].map(npcMark)).toEqual(['', '', '?', '!', '!', '?', '']);
   });
 });

@@ -1,4 +1,4 @@
-// What frames say about NPCs: state and suspicion in one number (Mood in crates/protocol/src/npc.rs). No three.js here.
+// NPC data in frames: state and suspicion in one number (Mood in crates/protocol/src/npc.rs). Free of three.js.
 import type { NpcState } from '../generated/NpcState';
 
 export type { NpcState };
@@ -7,7 +7,7 @@ export type { NpcState };
 const STATES: NpcState[] = ['idle', 'suspicious', 'alert', 'chase', 'search', 'return'];
 const LEVELS = 15;
 
-/** The component as scene.json has it, as far as it can be seen. */
+/** The visible fields of the component in scene.json. */
 export interface NpcData {
   sight_distance?: number;
   field_of_view?: number;
@@ -21,7 +21,7 @@ export interface NpcData {
 /** As in crates/package/src/scene/npc.rs. */
 export const NPC_DEFAULTS = { sight_distance: 14, field_of_view: 100 } as const;
 
-/** What an NPC is about; null for anything else. */
+/** State of an NPC; null for other entities. */
 export function npcState(mood: number): NpcState | null {
   return STATES[(mood >> 4) - 1] ?? null;
 }
@@ -31,7 +31,7 @@ export function npcSuspicion(mood: number): number {
   return (mood & 15) / LEVELS;
 }
 
-/** What stands above its head: nothing while it is calm. */
+/** The mark above its head: none while it is calm. */
 export function npcMark(mood: number): '' | '?' | '!' {
   switch (npcState(mood)) {
     case 'alert':

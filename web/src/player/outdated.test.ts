@@ -1,4 +1,4 @@
-// A page that is too old for its server loads anew once, and not in circles.
+// A page that is too old for its server reloads once, not in a loop.
 import { expect, test, vi } from 'vitest';
 import { Misunderstandings, reloadOnce } from './outdated';
 
@@ -10,7 +10,7 @@ function storage(): Storage {
   } as unknown as Storage;
 }
 
-test('it loads anew, and again only long after', () => {
+test('it reloads, and again only after a long time', () => {
   const [tab, reload] = [storage(), vi.fn()];
   expect(reloadOnce(tab, reload, 1_000_000)).toBe(true);
   expect(reloadOnce(tab, reload, 1_030_000)).toBe(false);
@@ -18,7 +18,7 @@ test('it loads anew, and again only long after', () => {
   expect(reloadOnce(tab, reload, 2_000_000)).toBe(true);
 });
 
-test('without a memory it would go on for ever, so it does not begin', () => {
+test('without storage it does not reload, because it could not stop', () => {
   const full = {
     getItem: () => null,
     setItem: () => {
@@ -31,7 +31,7 @@ test('without a memory it would go on for ever, so it does not begin', () => {
   expect(reload).not.toHaveBeenCalled();
 });
 
-test('one misunderstanding is an accident, two in a row are not', () => {
+test('one unreadable message is ignored, two in a row mean an outdated page', () => {
   const misunderstandings = new Misunderstandings();
   expect(misunderstandings.again(0)).toBe(false);
   expect(misunderstandings.again(3_600_000)).toBe(false);

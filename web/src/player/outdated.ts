@@ -1,14 +1,14 @@
-// A page that is older than its server. It can help itself by loading anew, but not for ever: where the site itself is
-// the older of the two, every new page would be refused like the one before.
+// A page that is older than its server reloads itself, but not in a loop: if the site itself is
+// outdated, every reload would be refused as well.
 import { tabStorage } from './saved-seat';
 
 const KEY = 'frolic.reloaded';
-/** An update that comes sooner after the one before has to be asked for by hand. */
+/** Minimum time between automatic reloads. */
 const AGAIN_AFTER_MS = 10 * 60_000;
-/** A connection whose bytes cannot be read may be an accident; the second within this time is none. */
+/** One unreadable connection may be an accident; a second one within this time is not. */
 const ACCIDENTS_APART_MS = 60_000;
 
-/** Loads the page anew, unless that was done a moment ago or cannot be remembered. */
+/** Reloads the page, unless it just did or has no storage to remember it. */
 export function reloadOnce(storage = tabStorage(), reload = () => location.reload(), now = Date.now()): boolean {
   try {
     const before = storage?.getItem(KEY);
@@ -21,11 +21,11 @@ export function reloadOnce(storage = tabStorage(), reload = () => location.reloa
   return true;
 }
 
-/** Tells an accident from two sides that do not speak the same language. */
+/** Distinguishes a transmission error from incompatible protocol versions. */
 export class Misunderstandings {
   #lastMs = -Infinity;
 
-  /** A connection has ended because what came could not be read; whether that was so a moment ago as well. */
+  /** Records a connection closed because of unreadable data; returns whether another one happened recently. */
   again(nowMs: number): boolean {
     const again = nowMs - this.#lastMs < ACCIDENTS_APART_MS;
     this.#lastMs = nowMs;

@@ -1,17 +1,17 @@
-// Whom this player does not want to hear: muted here in this browser, blocked with the account. The server keeps
-// chat between people of whom one has blocked the other; what was said before is hidden here.
+// Muted and blocked players: mutes are stored in this browser, blocks with the account. The server withholds
+// chat between two players if one has blocked the other; earlier messages are hidden here.
 import { SvelteSet } from 'svelte/reactivity';
 import { block, listBlocks, unblock } from '../lib/social';
 
 const KEY = 'frolic.muted';
-/** Older ones are forgotten. */
+/** Older entries are dropped. */
 const MUTED_MAX = 200;
 
 export class People {
   readonly muted = new SvelteSet<string>(kept());
   readonly blocked = new SvelteSet<string>();
 
-  /** Asks once per visit; without an answer nobody is blocked, and the server still knows. */
+  /** Loads the blocks once per visit; if that fails, the server still enforces them. */
   async load(): Promise<void> {
     try {
       const { blocks } = await listBlocks();
@@ -31,11 +31,11 @@ export class People {
     try {
       localStorage.setItem(KEY, JSON.stringify([...this.muted].slice(-MUTED_MAX)));
     } catch {
-      // They stay muted until the page is closed.
+      // The mutes last until the page is closed.
     }
   }
 
-  /** Fails when the platform cannot keep it. */
+  /** Rejects when the platform cannot store the block. */
   async block(playerId: string, on: boolean): Promise<void> {
     if (on) {
       await block(playerId);

@@ -1,4 +1,4 @@
-// Who is muted stays so in this browser; who is blocked is hidden, too.
+// Mutes persist in this browser; blocked players are hidden as well.
 import { beforeEach, expect, test, vi } from 'vitest';
 import { People } from './people.svelte';
 
@@ -11,7 +11,7 @@ beforeEach(() => {
   });
 });
 
-test('a mute is kept and can be taken back', () => {
+test('a mute persists and can be removed', () => {
   const people = new People();
   people.mute('user_1', true);
   expect(people.hides('user_1')).toBe(true);
@@ -20,7 +20,7 @@ test('a mute is kept and can be taken back', () => {
   expect(new People().hides('user_1')).toBe(false);
 });
 
-test('a block is kept by the platform, or not at all', async () => {
+test('a block is stored by the platform or has no effect', async () => {
   localStorage.setItem('frolic.session', JSON.stringify({ token: 't', clientId: 'user_0', username: 'Ada' }));
   const asked: string[] = [];
   vi.stubGlobal('fetch', (url: string, init: RequestInit) => {
@@ -42,7 +42,7 @@ test('a block is kept by the platform, or not at all', async () => {
   expect(asked).toEqual(['PUT /api/blocks/user_1', 'DELETE /api/blocks/user_1', 'PUT /api/blocks/user_9']);
 });
 
-test('nonsense in the storage mutes nobody', () => {
+test('invalid storage content mutes no one', () => {
   localStorage.setItem('frolic.muted', '{"a":1}');
   expect(new People().muted.size).toBe(0);
   localStorage.setItem('frolic.muted', '[1,"user_2"]');

@@ -1,4 +1,4 @@
-// Performance marks of joining a world, which the browser's tools show as well.
+// Performance marks of joining a world, also visible in the browser's developer tools.
 
 /** In the order in which they usually happen. */
 export type Moment =
@@ -7,24 +7,24 @@ export type Moment =
   | 'join'
   | 'engine'
   | 'connecting'
-  /** WebTransport was given up. */
+  /** WebTransport timed out or failed. */
   | 'fallback'
   | 'connected'
   | 'welcome'
   | 'renderer'
   | 'scene'
-  /** The first picture with the own character in it. */
+  /** First frame with the own character. */
   | 'playing';
 
 const PREFIX = 'frolic:';
 
-/** Notes that something happened now. The last time counts: a page may come back to a world many times. */
+/** Records a mark. The last time counts, because a page may rejoin many times. */
 export function mark(moment: Moment): void {
   performance.clearMarks(PREFIX + moment);
   performance.mark(PREFIX + moment);
 }
 
-/** When what happened, in milliseconds since the page was opened. */
+/** All marks, in milliseconds since navigation start. */
 export function moments(): Partial<Record<Moment, number>> {
   const marks = performance.getEntriesByType('mark').filter(({ name }) => name.startsWith(PREFIX));
   return Object.fromEntries(marks.map(({ name, startTime }) => [name.slice(PREFIX.length), startTime]));

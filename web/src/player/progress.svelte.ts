@@ -1,4 +1,4 @@
-// What the loading screen shows: the real steps to the world, how far they are, and what is happening now.
+// Progress of joining for the loading screen: the steps, their completion and the current activity.
 
 import { SvelteSet } from 'svelte/reactivity';
 import type { JoinProgress } from '../generated/rest';
@@ -34,7 +34,7 @@ export class LoadProgress {
     this.#wait = wait;
   }
 
-  /** What the join waits for, while it does. */
+  /** Why the join is waiting, if it is. */
   get wait(): JoinProgress | null {
     return this.#done.has('join') ? null : this.#wait;
   }
@@ -49,7 +49,7 @@ export class LoadProgress {
     this.#wait = null;
   }
 
-  /** How much of the scripts is here, and which came last. */
+  /** Loaded and total script bytes, and the script loaded last. */
   scripts(haveBytes: number, totalBytes: number, name: string): void {
     this.#scripts = { have: haveBytes, total: totalBytes, name };
   }

@@ -1,4 +1,4 @@
-// Which thing's prompt is shown: the one looked at, else the nearest in front, and only what has one.
+// Choice of the interaction prompt: the entity looked at, otherwise the nearest in front, only entities with a prompt.
 import { expect, test } from 'vitest';
 import type { Triple } from './luau/host';
 import { offerTo, type Surroundings } from './prompt';
@@ -20,7 +20,7 @@ function around(things: Record<number, { at: Triple; prompt?: string }>, hit: nu
 const look = { yaw: 0, pitch: 0 };
 const offer = (world: Surroundings) => offerTo(world, [0, 0, 0], look, OWN);
 
-test('the nearest thing in front that has a prompt', () => {
+test('the nearest entity in front that has a prompt', () => {
   expect(
     offer(
       around({ 1: { at: [0, 1, -3], prompt: 'Open' }, 2: { at: [0.5, 1, -2], prompt: 'Pull' }, 3: { at: [0, 1, -1] } }),
@@ -34,7 +34,7 @@ test('nothing behind, out of reach, without a prompt or with an empty one', () =
   expect(offer(around({ 1: { at: [0, 1, -2] }, 2: { at: [0, 1, -2], prompt: '' } }))).toBe(null);
 });
 
-test('what is looked at comes first', () => {
+test('the entity looked at comes first', () => {
   const things = { 1: { at: [0, 1, -3] as Triple, prompt: 'Open' }, 2: { at: [0.5, 1, -2] as Triple, prompt: 'Pull' } };
   expect(offer(around(things, 1))).toEqual({ id: 1, text: 'Open' });
   expect(offer(around(things, 7))).toEqual({ id: 2, text: 'Pull' });

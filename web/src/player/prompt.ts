@@ -1,9 +1,9 @@
-// What the player could use right now: the thing whose prompt is shown. The server decides who is heard when interact is
-// pressed (crates/world/src/interact.rs); this picks the same thing by the same rule, among those with a prompt.
+// The entity that the player can interact with. The server decides when interact is
+// pressed (crates/world/src/interact.rs); this applies the same rule to entities with a prompt.
 import type { WireValue } from './events';
 import type { Found, Triple } from './luau/host';
 
-/** What is known of the world around the player. */
+/** Replicated entities around the player. */
 export interface Surroundings {
   inRadius(center: Triple, radius: number): number[];
   attribute(id: number, name: string): WireValue;
@@ -17,14 +17,14 @@ export interface Surroundings {
   ): { id: number; distance: number } | null;
 }
 
-/** Something to use, and what its prompt says. */
+/** An entity and the text of its prompt. */
 export interface Offer {
   id: number;
   text: string;
 }
 
 export const REACH_M = 4;
-/** Cosine of how far aside something that is not looked at may be. */
+/** Cosine of the maximum angle for entities that are not looked at directly. */
 const ASIDE_COS = 0.5;
 const EYE_HEIGHT_M = 1.55;
 const TEXT_CHARS_MAX = 40;

@@ -1,10 +1,10 @@
-// The prompt on the screen: what the player could use right now, and the key for it.
+// The interaction prompt on screen and its key.
 import type { KnownWorld } from './replica';
 import { type Offer, offerTo } from './prompt';
 import type { PlayerInput } from './input/input';
 import type { WorldView } from './view/world-view';
 
-/** Often enough for somebody who walks past. */
+/** Update interval. */
 const EVERY_MS = 100;
 
 export class Prompts {

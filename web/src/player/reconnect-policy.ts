@@ -1,45 +1,45 @@
 // Reconnect policy: which errors end a session, and which cost one attempt to reconnect.
 import { ApiError } from '../lib/api';
 
-/** The ticket was good when it was made: a new one is all that is needed. */
+/** The ticket was valid when it was issued; a new one solves it. */
 const STALE_TICKET = ['ticket_expired', 'ticket_used'];
-/** This page is too old for the server, and stays so however often one asks. */
+/** This page is too old for the server; retrying cannot help. */
 const OUTDATED = 'unsupported_version';
-/** The same person plays on in another tab or on another device. */
+/** The same player continued in another tab or on another device. */
 const REPLACED = 'replaced';
 
-/** How things stand when the server ends a connection. */
+/** State of the session when the server closes a connection. */
 export interface Standing {
-  /** We were in, or have a token from before: there may be a place to come back to. */
+  /** The player was in the world, or has a resume token. */
   hasPlace: boolean;
-  /** The connection was lost, and no welcome has come since. */
+  /** The connection was lost, and no welcome has arrived since. */
   reconnecting: boolean;
-  /** The server has said that it stops, and that our place is kept. */
+  /** The server announced a restart that preserves the session. */
   restarting: boolean;
-  /** It was tried once more with a new ticket. */
+  /** The join was already retried with a new ticket. */
   joinedAgain: boolean;
   /** Code of the last error on this connection. */
   lastCode: string | null;
 }
 
-/** The server speaks another version: only another page can come in. */
+/** Protocol versions differ: only a newer page can join. */
 export function isOutdated({ lastCode }: Standing): boolean {
   return lastCode === OUTDATED;
 }
 
-/** Another page of the same person has taken the place. */
+/** Another page of the same player took over. */
 export function isReplaced({ lastCode }: Standing): boolean {
   return lastCode === REPLACED;
 }
 
-/** The ticket grew old on a slow line, and no other was tried yet. */
+/** The ticket expired on a slow connection, and no other was tried yet. */
 export function hasStaleTicket({ joinedAgain, lastCode }: Standing): boolean {
   return !joinedAgain && lastCode !== null && STALE_TICKET.includes(lastCode);
 }
 
 /**
- * Whether a kick is not the end. On the way back it is the refusal of one handshake (the world is full at this moment, or its
- * server just stops), and the next attempt may do better. Who is in and is shown out stays out.
+ * Whether to reconnect after a kick. During a reconnect it is the refusal of one handshake (the world is full, or its
+ * server is stopping), and the next attempt may succeed. A player kicked from the world stays out.
  */
 export function comesBack(standing: Standing): boolean {
   const { hasPlace, reconnecting, restarting } = standing;
@@ -48,7 +48,7 @@ export function comesBack(standing: Standing): boolean {
   return restarting || reconnecting;
 }
 
-/** Whether a join on the way back failed for good: the world is gone, or we may not be in it any more (a suspension, say). */
+/** Whether a rejoin failed permanently: the world was deleted, or access was revoked (such as a suspension). */
 export function isFinal(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 403 || error.status === 404);
 }

@@ -1,4 +1,4 @@
-// The place in a world that a tab remembers: for a minute, for the same world, and never broken by what it finds.
+// The seat saved by a tab: valid for a minute and for the same world, robust against invalid storage content.
 import { expect, test } from 'vitest';
 import { forgetPlace, keepPlace, keptPlace } from './saved-seat';
 
@@ -13,7 +13,7 @@ function memory(): Storage {
 
 const place = { gameId: 'obby', worldId: 'world_1', roomCode: '7KQ2MX', resumeToken: 'abc' };
 
-test('a place is found again for a minute', () => {
+test('a seat is found for a minute', () => {
   const storage = memory();
   keepPlace(place, storage, 1000);
   expect(keptPlace('obby', { game_id: 'obby' }, storage, 61_000)).toMatchObject(place);
@@ -22,7 +22,7 @@ test('a place is found again for a minute', () => {
   expect(keptPlace('obby', { game_id: 'obby' }, storage, 1000)).toBeNull();
 });
 
-test('it fits only the world that is asked for', () => {
+test('it matches only the requested world', () => {
   const storage = memory();
   keepPlace(place, storage, 0);
   expect(keptPlace('arena', { game_id: 'arena' }, storage, 0)).toBeNull();
@@ -32,7 +32,7 @@ test('it fits only the world that is asked for', () => {
   expect(keptPlace('obby', { room_code: '7kq2mx' }, storage, 0)).not.toBeNull();
 });
 
-test('something else in the storage, or none at all, is no place', () => {
+test('invalid or missing storage content is no seat', () => {
   const storage = memory();
   for (const text of ['{', '5', '{"gameId":"obby","at":0}']) {
     storage.setItem('frolic.place', text);

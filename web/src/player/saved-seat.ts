@@ -10,26 +10,26 @@ export interface Place {
 }
 
 const KEY = 'frolic.place';
-/** As long as the server keeps a place. */
+/** As long as the server reserves a seat. */
 const KEPT_MS = 60_000;
 
 type Kept = Place & { at: number };
 
-/** Remembers the place as of now. */
+/** Saves the seat with the current time. */
 export function keepPlace(place: Place, storage = tabStorage(), now = Date.now()): void {
   try {
     storage?.setItem(KEY, JSON.stringify({ ...place, at: now } satisfies Kept));
   } catch {
-    // No room or no permission: the next visit begins anew.
+    // No space or no permission: the next visit starts a new session.
   }
 }
 
-/** The place in a world that fits the wish, if it was left less than a minute ago. */
+/** The seat that matches the request, if it was saved less than a minute ago. */
 export function keptPlace(gameId: string, wish: JoinRequest, storage = tabStorage(), now = Date.now()): Place | null {
   try {
     const kept: unknown = JSON.parse(storage?.getItem(KEY) ?? 'null');
     if (!isKept(kept) || kept.gameId !== gameId || now - kept.at > KEPT_MS) return null;
-    // Whoever follows an invitation wants to be beside a friend, not where they were.
+    // An invitation spawns the player next to a friend, not at the saved seat.
     if (wish.invite) return null;
     if (wish.world_id && wish.world_id !== kept.worldId) return null;
     if (wish.room_code && wish.room_code.toUpperCase() !== kept.roomCode) return null;
@@ -43,11 +43,11 @@ export function forgetPlace(storage = tabStorage()): void {
   try {
     storage?.removeItem(KEY);
   } catch {
-    // Nothing was kept.
+    // Nothing was stored.
   }
 }
 
-/** What lasts as long as the tab; null where the browser keeps nothing. */
+/** Session storage; null where the browser blocks it. */
 export function tabStorage(): Storage | null {
   try {
     return sessionStorage;

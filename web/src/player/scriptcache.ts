@@ -1,4 +1,4 @@
-// Client scripts kept between visits, by the SHA-256 of their bytecode. The core checks the hash of what it
+// Cache of client scripts between visits, by the SHA-256 of their bytecode. The core checks the hash of what it
 // is offered, so a damaged or forged entry costs a download and nothing else.
 
 const DATABASE = 'frolic-scripts';
@@ -27,11 +27,11 @@ export class ScriptCache {
     const store = await this.#store('readwrite');
     if (!store) return;
     try {
-      // Full: start again. Scripts are small and come back with the next join.
+      // Full: clear it. Scripts are small and are fetched again on the next join.
       if ((await settled(store.count())) >= ENTRIES_MAX) await settled(store.clear());
       await settled(store.put(bytes, hash));
     } catch {
-      // No room left, or a private window: play without a cache.
+      // No space or a private window: play without a cache.
     }
   }
 

@@ -6,9 +6,9 @@ import { CAMERA_MODES, type ChaseCamera } from './view/camera';
 
 export interface CameraSource {
   readonly input: PlayerInput;
-  /** None before the renderer is there. */
+  /** Undefined before the renderer is loaded. */
   chaseCamera(): ChaseCamera | null;
-  /** The picture's size in pixels of the page. */
+  /** Viewport size in CSS pixels. */
   viewportSize(): { width: number; height: number };
 }
 
@@ -22,7 +22,7 @@ export class ScriptCamera implements CameraHost {
   forward = (): Triple => {
     const chase = this.source.chaseCamera();
     if (chase?.mode === 'Fixed') return chase.camera.getWorldDirection(new Vector3()).toArray();
-    // The look of this moment, not of the picture that was drawn last.
+    // The current look direction, not that of the last frame.
     const { yaw, pitch } = this.source.input;
     const flat = Math.cos(pitch);
     return [-Math.sin(yaw) * flat, Math.sin(pitch), -Math.cos(yaw) * flat];
@@ -73,7 +73,7 @@ export class ScriptCamera implements CameraHost {
     const depth = -point.clone().applyMatrix4(chase.camera.matrixWorldInverse).z;
     point.project(chase.camera);
     const [x, y] = [((point.x + 1) / 2) * width, ((1 - point.y) / 2) * height];
-    // A place in the plane of the eye is nowhere on the screen.
+    // A point in the camera plane has no screen position.
     return Number.isFinite(x) && Number.isFinite(y) ? [x, y, depth] : [0, 0, -1];
   }
 

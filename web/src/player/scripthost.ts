@@ -1,4 +1,4 @@
-// What client scripts can reach outside their VM: the HUD, input, camera, sounds, effects, what is known of the world,
+// Host of client scripts: HUD, input, camera, sounds, effects, the replicated world
 // and the server.
 import type { GameAssets } from './assets';
 import type { WireValue } from './events';
@@ -24,26 +24,26 @@ export interface ScriptWorld
   fireServer(name: string, args: WireValue[], reliable: boolean): void;
   invokeServer(id: number, name: string, args: WireValue[]): void;
   castSpell(spell: string, params: WireValue): void;
-  /** True when the module is on its way. */
+  /** True when the module is being loaded. */
   wantModule(path: string): boolean;
 }
 
 export class ScriptHost implements ClientHost {
   /**
-   * Calls of one VM are counted from here. A VM that starts after a lost connection must not take the answer to a call
-   * of the one before for its own.
+   * Offset of call ids per VM. A VM that starts after a lost connection must not accept the result of a call
+   * of the previous VM.
    */
   readonly #firstCall = Math.floor(Math.random() * 2 ** 32);
   readonly sound: ScriptSounds;
   #tools: Tools | null = null;
-  /** The world's time that scripts know. */
+  /** World time as seen by scripts. */
   #time = 0;
 
-  /** Which code a script is; every error says so. */
+  /** Revision and hash of a script, added to its errors. */
   originOf: (path: string) => string = () => '';
-  /** Where lines go besides the browser's own console. */
+  /** Receives log lines in addition to the browser's console. */
   relay: (level: LogLevel, text: string) => void = () => undefined;
-  /** The scripts of the game that this client may have. */
+  /** All client scripts of the game. */
   knownScripts: () => Iterable<[path: string, module: boolean]> = () => [];
 
   constructor(readonly session: ScriptWorld) {
@@ -60,7 +60,7 @@ export class ScriptHost implements ClientHost {
     });
   }
 
-  /** What came with the VM; nothing of the VM runs before. */
+  /** Set with the VM; required before any script runs. */
   attach(tools: Tools): void {
     this.#tools = tools;
   }
@@ -92,7 +92,7 @@ export class ScriptHost implements ClientHost {
     if (this.#tools) this.sound.update();
   }
 
-  /** The scripts are gone: nothing of them stays on the screen or in the ears. */
+  /** Removes all widgets, sounds and effects of the scripts. */
   dispose(): void {
     this.sound.stop(0);
     this.session.actions.clear();
@@ -111,7 +111,7 @@ export class ScriptHost implements ClientHost {
     this.session.castSpell(spell, params);
   }
 
-  /** Which call of the VM an answer belongs to; of another VM's calls, some number that nobody waits for. */
+  /** Maps a result to the VM's call id; results of another VM map to an unused id. */
   callOf(id: number): number {
     return (id - this.#firstCall) >>> 0;
   }
@@ -168,7 +168,7 @@ export class ScriptHost implements ClientHost {
     return this.#time;
   }
 
-  /** Seconds of world time since scripts last asked. Frames may be slow or stop in a hidden tab, and the world does not. */
+  /** World time in seconds since the last call. Frames may stop in a hidden tab, world time does not. */
   elapsed(): number {
     const before = this.#time;
     return Math.max(0, this.worldTime() - before);

@@ -1,4 +1,4 @@
-// Lines of client scripts: what is sent, how often, and how it is read.
+// Log lines of client scripts: what is sent, how often, and how it is parsed.
 import { describe, expect, test } from 'vitest';
 import type { ClientLog } from '../generated/ClientLog';
 import { browserName, parseLine, ScriptLogs } from './scriptlogs';
@@ -16,7 +16,7 @@ function logs(): { sent: ClientLog[]; logs: ScriptLogs } {
 }
 
 describe('what is sent', () => {
-  test('errors always, prints when they are wanted', () => {
+  test('errors always, prints on request', () => {
     const { sent, logs: relay } = logs();
     relay.add('info', 'StarterGui/Hud.luau:1: hello');
     relay.add('error', 'StarterGui/Hud.luau:2: oh no');
@@ -28,7 +28,7 @@ describe('what is sent', () => {
     expect(sent[0]).toMatchObject({ revision: 'rev', browser: 'Firefox on Linux' });
   });
 
-  test('the same line counts, and messages are few and short', () => {
+  test('repeated lines are counted, and messages are rate limited and bounded', () => {
     const { sent, logs: relay } = logs();
     for (let i = 0; i < 1000; i++) relay.add('error', 'StarterGui/Hud.luau:2: again');
     for (let i = 0; i < 1000; i++) relay.add('error', `StarterGui/Hud.luau:3: ${i} ${'x'.repeat(5000)}`);
@@ -40,7 +40,7 @@ describe('what is sent', () => {
   });
 });
 
-test('lines are taken apart', () => {
+test('lines are parsed', () => {
   expect(parseLine('error', 'StarterGui/A/Hud.luau:12: attempt to index nil\nStarterGui/A/Hud.luau:12\nx')).toEqual({
     level: 'error',
     script: 'StarterGui/A/Hud.luau',
@@ -61,7 +61,7 @@ test('lines are taken apart', () => {
   });
 });
 
-test('browsers are named for people', () => {
+test('browsers have readable names', () => {
   expect(browserName('Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0')).toBe(
     'Firefox on Linux',
   );

@@ -1,20 +1,20 @@
-// What client scripts print and raise, on its way to the game's creator: errors always, the rest when the server asks for
-// it. The same line again only counts, and a few messages a second are the most that is ever sent.
+// Sends output of client scripts to the game's creator: errors always, prints when the server requests
+// them. Repeated lines are counted, and messages are rate limited.
 import type { ClientLog } from '../generated/ClientLog';
 import type { ClientLogLine } from '../generated/ClientLogLine';
 
 export type LogLevel = ClientLogLine['level'];
 
-/** As many as a message has (CLIENT_LOG_LINES_MAX in crates/protocol). */
+/** Maximum lines per message (CLIENT_LOG_LINES_MAX in crates/protocol). */
 const LINES_MAX = 16;
-/** Different lines that wait; more are dropped until those are sent. */
+/** Maximum queued lines; further ones are dropped. */
 const WAITING_MAX = 64;
 const SEND_EVERY_MS = 250;
 const MESSAGE_CHARS_MAX = 500;
 const STACK_CHARS_MAX = 1000;
 
 export class ScriptLogs {
-  /** Whether what scripts print is wanted too. */
+  /** Whether prints are sent as well. */
   prints = false;
   #waiting = new Map<string, ClientLogLine>();
   #sentAt = -Infinity;
@@ -25,7 +25,7 @@ export class ScriptLogs {
     private readonly browser = browserName(globalThis.navigator?.userAgent ?? ''),
   ) {}
 
-  /** Takes a line as the console of the browser shows it: place, text, and behind the first line the stack. */
+  /** Adds a console line: location, text, and the stack after the first line. */
   add(level: LogLevel, text: string): void {
     if (level !== 'error' && !this.prints) return;
     const line = parseLine(level, text);
@@ -35,7 +35,7 @@ export class ScriptLogs {
     else if (this.#waiting.size < WAITING_MAX) this.#waiting.set(key, line);
   }
 
-  /** To be called often. */
+  /** Sends queued lines; call it every frame. */
   flush(nowMs: number): void {
     if (this.#waiting.size === 0 || nowMs - this.#sentAt < SEND_EVERY_MS) return;
     this.#sentAt = nowMs;
@@ -60,10 +60,10 @@ export function parseLine(level: LogLevel, text: string): ClientLogLine {
   };
 }
 
-/** "Firefox on Linux": what a creator needs to know of where it happened, and no more. */
+/** "Firefox on Linux": all that a creator learns about the player's browser. */
 export function browserName(agent: string): string {
   const first = (names: readonly (readonly [string, string])[]) => names.find(([mark]) => agent.includes(mark))?.[1];
-  // Browsers name those they imitate too: the most particular mark first.
+  // User agents contain the names of other browsers, so the most specific comes first.
   const browser = first([
     ['Firefox/', 'Firefox'],
     ['Edg/', 'Edge'],

@@ -16,7 +16,7 @@ const FINISHED = '@finished';
 
 const isScript = (name: string) => name.endsWith('.luau') || name.endsWith('.lua');
 
-/** As in crates/script/tests/api.rs; what is the server's stays there. */
+/** As in crates/script/tests/api.rs, without server-only tests. */
 const MODULES: Record<string, string> = {
   ...Object.fromEntries(
     readdirSync(`${TESTS}/modules`, { recursive: true, encoding: 'utf8' })
@@ -31,7 +31,7 @@ const MODULES: Record<string, string> = {
   'spells/agree/spell.luau': readFileSync(`${TESTS}/spells/agree.luau`, 'utf8'),
 };
 
-/** The cast of crates/script/tests/api.rs, with what the server told of it. */
+/** The entities of crates/script/tests/api.rs, as replicated by the server. */
 function cast(): Cast {
   const [draws, answers] = readFileSync(`${TESTS}/spells/told.txt`, 'utf8').trim().split(/ (.*)/s);
   const [caster, seed, tick] = [10, 8_123_456_789, 1];
@@ -83,7 +83,7 @@ async function start(host: TestHost): Promise<ScriptRuntime> {
   return runtime;
 }
 
-/** What a test asks for with `Network.InvokeServer("Test.…")` happens. Gives what it returns, or undefined for no answer. */
+/** Implements `Network.InvokeServer("Test.…")` of the tests. Returns its result, or undefined for no answer. */
 function happen(host: TestHost, runtime: ScriptRuntime, name: string, args: WireValue[]): WireValue[] | undefined {
   const key = (kind: 'Keyboard' | 'Mouse' | 'Gamepad' | 'Action' | 'Tap', down: boolean, x = 5, y = 6) =>
     runtime.inputEvent({ down, key: String(args[0]), kind, x, y });
@@ -163,18 +163,18 @@ test.each(files.map(({ name }) => name))('%s', async (name) => {
   ).toBe(true);
 });
 
-test('a spell goes the same way on both sides', async () => {
+test('a spell runs identically on both sides', async () => {
   const host = new TestHost();
   const runtime = await start(host);
   runtime.cast(cast());
   for (let tick = 0; tick < 30; tick++) runtime.tick(1 / 60);
   runtime.dispose();
-  // crates/script/tests/api.rs compares the server's VM with the same text; a warning would tell of another way.
+  // crates/script/tests/api.rs compares the server's VM with the same text; a warning would indicate a divergence.
   const said = readFileSync(`${TESTS}/spells/expected.txt`, 'utf8').trim();
   expect(host.logs.map((line) => line.replace(/^info .*?: /, ''))).toEqual([said]);
 });
 
-test('client scripts have exactly what is defined', async () => {
+test('client scripts have exactly the defined API', async () => {
   const runtime = await start(new TestHost());
   const luau = new Set(
     '_VERSION assert bit32 buffer coroutine error getmetatable ipairs math next pairs pcall rawequal rawget rawlen rawset select setmetatable string table tonumber tostring type unpack utf8 vector xpcall'.split(

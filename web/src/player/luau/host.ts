@@ -6,12 +6,12 @@ import type { HostFunction, LuauVm } from './vm';
 
 export type Triple = [number, number, number];
 
-/** A property of an entity or player: a value, or undefined when the thing is not known (any more). */
+/** A property of an entity or player; undefined when it is unknown or removed. */
 export type Found = WireValue | undefined;
 
-/** What client scripts can reach outside their VM. */
+/** Host functions available to client scripts. */
 export interface ClientHost {
-  /** `reliable` false: may be lost on the way. */
+  /** Without `reliable` the event may be lost. */
   fireServer(name: string, args: WireValue[], reliable: boolean): void;
   /** `call` comes back with the answer, through `ScriptRuntime.dispatchResult`. */
   invokeServer(call: number, name: string, args: WireValue[]): void;
@@ -27,9 +27,9 @@ export interface ClientHost {
   inputDevice(): string;
   /** Seconds since the world started, as the server counts them. */
   worldTime(): number;
-  /** A script requires a module that is not here: true when it is on its way. */
+  /** A script requires a missing module: true when it is being loaded. */
   wantModule(path: string): boolean;
-  /** Scripts that are on their way or may be: their paths, and whether they run only when they are required. */
+  /** Scripts that may still arrive: their paths and whether they are modules. */
   knownScripts(): Iterable<[path: string, module: boolean]>;
   /** `keys` as scripts name them, in their order. */
   bindAction(name: string, keys: string[]): void;
@@ -41,7 +41,7 @@ export interface ClientHost {
   terrain: TerrainHost;
 }
 
-/** The ground of blocks as this client knows it. */
+/** Voxel terrain as replicated to this client. */
 export interface TerrainHost {
   exists(): boolean;
   /** Lowest and highest corner, and the size of a block. */
@@ -68,7 +68,7 @@ export interface CameraHost {
   setPosition(position: Triple): void;
   lookAt(target: Triple): void;
   fieldOfView(): number;
-  /** 0 gives it back to the view. */
+  /** 0 restores the default. */
   setFieldOfView(degrees: number): void;
   /** Pixels, and the distance along the view as z. */
   worldToScreen(place: Triple): Triple;
@@ -89,11 +89,11 @@ export interface EffectsHost {
   beam(from: Triple, to: Triple, options: Record<string, WireValue>): void;
 }
 
-/** What this client knows of the world and of who is in it. */
+/** Replicated world and players. */
 export interface WorldHost {
   exists(id: number): boolean;
   entity(id: number, property: EntityProperty): Found;
-  /** An attribute as the server last set it, or as the scene has it. */
+  /** An attribute as last set by the server, or as in the scene. */
   attribute(id: number, name: string): WireValue;
   /** Entities with this name or tag. */
   find(word: string): number[];
@@ -105,7 +105,7 @@ export interface WorldHost {
     tag: string,
     ignore: number[],
   ): { id: number; distance: number; normal: Triple } | null;
-  /** Numbers of everybody here. */
+  /** Numbers of all players. */
   players(): number[];
   /** The number of the player whose character this is, or 0. */
   playerOf(entity: number): number;
@@ -114,7 +114,7 @@ export interface WorldHost {
   stat(number: number, name: string): WireValue;
   /** NPCs in view, in the order of their ids. */
   npcs(): number[];
-  /** What an NPC in view is about, and how sure it is from 0 to 1. */
+  /** State of a visible NPC and its suspicion from 0 to 1. */
   npc(id: number): { state: string; suspicion: number } | null;
 }
 
@@ -125,18 +125,18 @@ export type EntityProperty = (typeof ENTITY_PROPERTIES)[number];
 const PLAYER_PROPERTIES = ['name', 'userId', 'character', 'team'] as const;
 export type PlayerProperty = (typeof PLAYER_PROPERTIES)[number];
 
-/** What the natives need of the runtime. */
+/** The parts of the runtime used by native functions. */
 export interface Natives {
   readonly host: ClientHost;
   readonly entities: Entities;
   bytecode(path: string): Uint8Array | undefined;
-  /** Every script that is here or on its way, and whether it runs only when it is required. */
+  /** Every loaded or pending script and whether it is a module. */
   scripts(): Map<string, boolean>;
-  /** How many of them have come; another number means that there may be more. */
+  /** Number of loaded scripts; changes when scripts arrive. */
   scriptCount(): number;
 }
 
-/** Where the code of spells is. */
+/** The environment of spell code. */
 export const SPELLS = 'spells/';
 
 const text = (vm: LuauVm, at: number): string => vm.string(at) ?? '';
@@ -155,7 +155,7 @@ function refuse(vm: LuauVm, message: string): number {
   return 2;
 }
 
-/** Gives back nothing, or the text of what is wrong with the arguments. */
+/** Returns nothing, or an error message about the arguments. */
 function send(vm: LuauVm, count: number, work: () => void): number {
   try {
     work();
@@ -349,7 +349,7 @@ function worldFunctions(natives: Natives): Record<string, HostFunction> {
   };
 }
 
-/** An error of the engine's own files is shown at the line of the creator's that led there. */
+/** Errors in builtin files are reported at the creator's line that called them. */
 function located(message: string, frames: string[]): string {
   const stated = /^(.+?\.luau:\d+): (.*)$/s.exec(message);
   if (stated && !stated[1]!.startsWith('@builtin')) return message;

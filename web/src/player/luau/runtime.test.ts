@@ -1,4 +1,4 @@
-// The real wasm VM with the real built-in Luau, compiled by the server's compiler: what client scripts can do, and what
+// The wasm VM with the builtin Luau, compiled by the server's compiler: what client scripts can do, and what
 // hostile ones cannot.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -138,7 +138,7 @@ function ticks(runtime: ScriptRuntime, count: number): void {
   for (let i = 0; i < count; i++) runtime.tick(1 / 60);
 }
 
-test('the HUD shows what the server says', async () => {
+test('the HUD shows values from the server', async () => {
   const runtime = await start('StarterGui/Hud.luau');
   runtime.dispatchEvent('Falls', [3]);
   runtime.dispatchEvent('Unknown', [3]);
@@ -175,26 +175,26 @@ test('the example runs unchanged, input and camera work', async () => {
   expect(host.sent.slice(1)).toEqual([['Jumped', [], true]]);
 });
 
-test('values keep their form on the way in and out', async () => {
+test('values round-trip unchanged', async () => {
   const runtime = await start('StarterPlayer/Values.luau');
   const args: WireValue[] = [1.5, 'grün', true, { $v: [1, 2, 3] }, { $e: 5 }, [1, [2, 'x']], { a: { b: false } }];
   runtime.dispatchEvent('Echo', args);
   expect(host.sent).toEqual([['Echo', args, true]]);
 });
 
-test('a call waits for its answer, its error, or its time-out', async () => {
+test('a call waits for its result, its error, or its timeout', async () => {
   const runtime = await start('StarterPlayer/Invoke.luau');
   expect(host.calls[0]).toEqual([1, 'Add', [2, 3]]);
   runtime.dispatchResult(1, { ok: true, values: [5] });
   runtime.dispatchResult(2, { ok: false, error: 'no coins' });
-  runtime.dispatchResult(99, { ok: true, values: [] }); // nobody waits for it
+  runtime.dispatchResult(99, { ok: true, values: [] }); // no call waits for it
   ticks(runtime, 700);
   expect(host.logs[0]).toMatch(/: 5$/);
   expect(host.logs[1]).toMatch(/false .*no coins$/);
   expect(host.logs[2]).toMatch(/false .*did not answer within 10 seconds$/);
 });
 
-test('bad values and poison are refused', async () => {
+test('invalid and hostile values are refused', async () => {
   await start('StarterPlayer/Bad.luau');
   expect(host.logs).toEqual([expect.stringMatching(/held$/)]);
   expect(host.sent).toEqual([]);
@@ -208,11 +208,11 @@ test('an error shows its line and stack', async () => {
   expect(host.logs[0]).not.toContain('@builtin');
 });
 
-test('a busy machine does not keep a script of a large game from starting', async () => {
+test('a busy machine does not prevent a script of a large game from starting', async () => {
   const runtime = await start();
   const shared = bytes(compiled.scripts['ReplicatedStorage/Shared.luau']!);
   for (let i = 0; i < 400; i++) runtime.run(`ReplicatedStorage/Packages/Module${i}.luau`, shared);
-  // The machine is so slow that the engine's own part takes longer than a script may.
+  // The machine is so slow that the builtin part exceeds a script's time slice.
   let now = 0;
   clock.now = () => (now += 2);
   try {
@@ -238,7 +238,7 @@ const code = (path: string, as = path) => ({
 });
 const texts = () => host.logs.map((line) => line.replace(/^.*?: /, ''));
 
-test('a changed script starts again with its state, and what it had put up is gone', async () => {
+test('a changed script restarts with its state, and its widgets are removed', async () => {
   const runtime = await start('StarterGui/Count.luau');
   runtime.reload([code('StarterGui/Count2.luau', 'StarterGui/Count.luau')], []);
   ticks(runtime, 2);
@@ -252,13 +252,13 @@ test('a changed script starts again with its state, and what it had put up is go
   expect(host.screen.at(-1)).toBe('remove 2');
 });
 
-test('a changed module restarts whoever required it', async () => {
+test('a changed module restarts the scripts that required it', async () => {
   const runtime = await start('ReplicatedStorage/Shared.luau', 'StarterPlayer/UsesModule.luau');
   runtime.reload([code('ReplicatedStorage/Shared.luau')], []);
   expect(texts()).toEqual(['module runs', '42 true', 'module runs', '42 true']);
 });
 
-test('a script waits for a module that comes later', async () => {
+test('a script waits for a module that arrives later', async () => {
   const runtime = await start('StarterGui/UsesLate.luau');
   ticks(runtime, 2);
   expect(texts()).toEqual(['before']);
@@ -295,7 +295,7 @@ test.each(HOSTILE.map((body, i) => [body, i] as const))(
   20_000,
 );
 
-test('the widgets and actions of a script that is ended go with it', async () => {
+test('the widgets and actions of a stopped script are removed', async () => {
   const runtime = await start('StarterPlayer/Fatal.luau');
   expect(host.screen.length).toBe(2);
   expect(host.actions).toEqual(['Dash']);

@@ -1,4 +1,4 @@
-// Runs the game's client scripts: the engine's own Luau first, then what the server sends, each in its own globals, all
+// Runs the game's client scripts: the builtin Luau first, then the server's scripts, each with its own globals, all
 // under one memory cap and a time slice per handler.
 import type { Cast, WireValue } from '../events';
 import type { Happening, NewCode } from '../scripts';
@@ -11,7 +11,7 @@ export type { ClientHost } from './host';
 
 const LIMITS = { memoryBytes: 32 * 1024 * 1024, sliceMs: 50, budgetMs: 100 };
 const OFFENCES_MAX = 5;
-/** Memory still held after a stop for want of it: beyond this share the script goes at once. */
+/** A script that still holds more than this share of memory after an out-of-memory stop is disabled. */
 const HOARD_SHARE = 0.75;
 const STOPS_PER_CALL_MAX = 16;
 const BUILTIN = '@builtin/';
@@ -38,7 +38,7 @@ const ENTRIES = [
 ] as const;
 type EntryName = (typeof ENTRIES)[number];
 
-/** What is loaded for a path. */
+/** The loaded script of a path. */
 interface Code {
   bytecode: Uint8Array;
   module: boolean;
@@ -103,7 +103,7 @@ export class ScriptRuntime {
     }
   }
 
-  /** Puts new code in the place of the old: what runs from it ends and starts again with its state. */
+  /** Replaces code: running instances stop and restart with their state. */
   reload(changed: NewCode[], removed: string[]): void {
     const game = changed.filter(({ path }) => !path.startsWith(BUILTIN));
     for (const { path, bytecode, module } of game) this.#scripts.set(path, { bytecode, module });
@@ -133,7 +133,7 @@ export class ScriptRuntime {
     });
   }
 
-  /** A module that comes later is here; whoever waits for it goes on. */
+  /** A late module has arrived; waiting scripts resume. */
   provide(path: string, bytecode: Uint8Array): void {
     this.#scripts.set(path, { bytecode, module: true });
     this.#enter('arrived', (vm) => {
@@ -164,7 +164,7 @@ export class ScriptRuntime {
     });
   }
 
-  /** The player did something with a widget of a script. */
+  /** The player used a script's widget. */
   uiEvent(id: number, event: string, index = 0): void {
     this.#enter('ui', (vm) => {
       vm.pushNumber(id);
@@ -174,7 +174,7 @@ export class ScriptRuntime {
     });
   }
 
-  /** A key or button went down or up, or a finger tapped. */
+  /** A key or button press or release, or a tap. */
   inputEvent({ down, key, kind, x, y }: InputEvent): void {
     this.#enter('input', (vm) => {
       vm.pushBoolean(down);
@@ -186,7 +186,7 @@ export class ScriptRuntime {
     });
   }
 
-  /** Somebody came into the world or left it. */
+  /** A player joined or left the world. */
   playerEvent(here: boolean, number: number): void {
     this.#enter('player', (vm) => {
       vm.pushBoolean(here);
@@ -195,14 +195,14 @@ export class ScriptRuntime {
     });
   }
 
-  /** A spell was cast: shows what its code makes of the server's seed. */
+  /** A spell was cast: runs its code with the server's seed. */
   cast(cast: Cast): void {
     this.#enter('cast', (vm) => {
       if (!vm.reserve(32)) throw new Error('the script VM has no room for a spell');
       vm.pushString(`${SPELLS}${cast.spellId}/spell.luau`);
       vm.pushString(cast.spellId);
       vm.pushNumber(cast.seed);
-      // 0: somebody who is not in the world.
+      // 0: a player who is not in the world.
       pushValue(vm, cast.caster === 0 ? null : { $e: cast.caster }, this.#entities);
       vm.pushVector(...cast.target);
       pushValue(vm, cast.params[0] ?? null, this.#entities);
@@ -220,7 +220,7 @@ export class ScriptRuntime {
     });
   }
 
-  /** The ground changed within a box. */
+  /** The terrain changed within a box. */
   terrainEvent(min: [number, number, number], max: [number, number, number]): void {
     this.#enter('terrain', (vm) => {
       vm.pushVector(...min);
@@ -229,7 +229,7 @@ export class ScriptRuntime {
     });
   }
 
-  /** Something was seen in the world: a shot, an NPC that changed its mind. */
+  /** A world event: a shot, an NPC that changed its state. */
   happened(kind: Happening, values: WireValue[]): void {
     this.#enter('happened', (vm) => {
       vm.pushString(kind);
@@ -238,7 +238,7 @@ export class ScriptRuntime {
     });
   }
 
-  /** What the API consists of, as `World.Find` or `print`; tests compare it with its definition. */
+  /** The names of the API, such as `World.Find` or `print`; tests compare them with the definition. */
   members(): string[] {
     const vm = this.#vm;
     const bottom = vm.top;
@@ -321,7 +321,7 @@ export class ScriptRuntime {
     this.#takeEntry();
   }
 
-  /** The last built-in script leaves `engine.entry`: what we call from now on. Then the globals are closed. */
+  /** The last builtin script sets `engine.entry`, the functions called from now on. Then the globals are frozen. */
   #takeEntry(): void {
     const vm = this.#vm;
     vm.pushReference(this.#engine);
@@ -345,7 +345,7 @@ export class ScriptRuntime {
     vm.setTop(engine - 1);
   }
 
-  /** Calls an entry function, and after a stop goes on with what was left. */
+  /** Calls an entry function; after a stop it resumes the remaining work. */
   #enter(name: EntryName, pushArgs: (vm: LuauVm) => number): void {
     if (this.#broken || !this.#entry) return;
     const vm = this.#vm;
@@ -367,13 +367,13 @@ export class ScriptRuntime {
         vm.setTop(bottom);
         throw error;
       }
-      // A trap leaves the VM in an unknown state: the game goes on without its scripts.
+      // A trap leaves the VM in an unknown state: the game continues without scripts.
       this.#broken = true;
       this.#host.log('error', `the script VM crashed and was stopped: ${error.message}`);
     }
   }
 
-  /** Disables the script that held most of the memory when it got short. */
+  /** Disables the script that used most memory when it ran out. */
   #endHoarder(category: number): void {
     const vm = this.#vm;
     vm.pushReference(this.#entry!.end_category);
@@ -390,7 +390,7 @@ export class ScriptRuntime {
     const vm = this.#vm;
     const instance = 'stopped' in outcome ? outcome.instance : 0;
     if (vm.usedBytes > LIMITS.memoryBytes / 2) vm.collect();
-    // A script that filled the memory and left a few bytes would starve the others all the same.
+    // A script that leaves only a few bytes free would starve the others.
     const hoards =
       'stopped' in outcome && outcome.stopped === 'memory' && vm.usedBytes > LIMITS.memoryBytes * HOARD_SHARE;
     vm.pushReference(this.#entry!.stopped);
@@ -406,7 +406,7 @@ export class ScriptRuntime {
   }
 }
 
-/** Where everything runs when it is required or, for spells, cast. */
+/** The thread that runs required modules and cast spells. */
 function runsLater(path: string): boolean {
   return path.startsWith(MODULES) || path.startsWith(SPELLS);
 }

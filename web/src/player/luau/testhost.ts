@@ -1,10 +1,10 @@
-// A host for tests of client scripts: a small world, everything that scripts did in plain sight. The same world as
+// A test host for client scripts: a small world that records everything scripts do. The same world as
 // crates/script/tests/support/mod.rs: ground (1), a kill brick (2), an NPC (5), the character (10) of player 7.
 import type { WireValue } from '../events';
 import type { ClientHost, Found, Triple } from './host';
 
 /**
- * The clock of the VM's time limits in tests: the CPU time of this process. By the time of day, a script would be stopped
+ * The clock of the VM's time limits in tests: the CPU time of this process. With wall-clock time, a script could be stopped
  * because other programs were running.
  */
 export const clock = {
@@ -124,7 +124,7 @@ export class TestHost implements ClientHost {
       void this.screen.push(`beam ${from.join(' ')} to ${to.join(' ')} ${JSON.stringify(options)}`),
   };
 
-  /** Stone below y = 0, which rays meet where x > 20; requests are noted. */
+  /** Stone below y = 0, hit by rays where x > 20; requests are recorded. */
   readonly terrain = {
     exists: () => true,
     info: () => ({ min: [-32, -32, -32] as Triple, max: [32, 32, 32] as Triple, block: 1 }),

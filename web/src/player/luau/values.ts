@@ -1,5 +1,5 @@
 // Values between Luau and the wire: plain JSON, with {"$v":[x,y,z]} for vectors, {"$e":id} for entities and {"$b":"…"} in
-// base64 for buffers (the JSON form of crates/protocol/src/value.rs). Bounded like the server's, so that a script learns here what would be refused there.
+// base64 for buffers (the JSON format of crates/protocol/src/value.rs). The server's limits apply here too, so that a script fails early.
 import type { WireValue } from '../events';
 import { type LuauVm, Type } from './vm';
 
@@ -7,11 +7,11 @@ const DEPTH_MAX = 32;
 const NODES_MAX = 4096;
 const STRING_BYTES_MAX = 16 * 1024;
 
-/** How entities look in Luau. */
+/** Representation of entities in Luau. */
 export interface Entities {
   /** Reference to the metatable that all handles share. */
   meta: number;
-  /** Reference to the function that makes a handle from an id. */
+  /** Reference to the function that creates a handle from an id. */
   make: number;
 }
 
@@ -66,7 +66,7 @@ class Reader {
   #buffer(at: number): WireValue {
     if ((this.vm.bufferLength(at) ?? 0) > STRING_BYTES_MAX)
       throw new Error(`a buffer is longer than ${STRING_BYTES_MAX} bytes`);
-    // In pieces: a call takes only so many arguments.
+    // In chunks: the number of call arguments is limited.
     const bytes = this.vm.buffer(at);
     let text = '';
     for (let from = 0; from < bytes.length; from += 4096)
@@ -124,10 +124,10 @@ class Reader {
   }
 }
 
-/** JSON has no infinity; the wire says null there. */
+/** JSON has no infinity; the wire format uses null. */
 const finiteOrNull = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
-/** Pushes a value that came over the wire. */
+/** Pushes a value received from the server. */
 export function pushValue(vm: LuauVm, value: WireValue, entities: Entities, depth = DEPTH_MAX): void {
   if (depth === 0 || !vm.reserve(4)) throw new Error(`value is nested deeper than ${DEPTH_MAX} levels`);
   if (value === null || value === undefined) vm.pushNil();

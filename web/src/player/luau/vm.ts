@@ -1,7 +1,7 @@
 // The Luau VM (web/luau/shim.cpp) as a typed object: its memory, its stack, and the functions of the host that Luau may
-// call. Knows nothing of the game; values.ts and runtime.ts do.
+// call. Independent of the game; values.ts and runtime.ts build on it.
 
-/** What shim.cpp exports. `L` is a Luau thread, `at` a place on its stack. */
+/** Exports of shim.cpp. `L` is a Luau thread, `at` a stack index. */
 interface Exports {
   memory: WebAssembly.Memory;
   _initialize(): void;
@@ -66,7 +66,7 @@ export type StopReason = 'time' | 'memory';
 export interface Limits {
   memoryBytes: number;
   sliceMs: number;
-  /** After this much of one call the scheduler leaves the rest to the next tick. */
+  /** After this much time in one call the scheduler defers the rest to the next tick. */
   budgetMs: number;
 }
 
@@ -122,7 +122,7 @@ export class LuauVm {
     return this.#exports.vm_used(this.#main);
   }
 
-  /** The memory category to blame when memory got short while another script ran; null when there is none. */
+  /** The memory category that used most memory when it ran out; null when there is none. */
   takeHoarder(): number | null {
     const category = this.#exports.vm_take_hoarder(this.#main);
     return category < 0 ? null : category;
@@ -176,7 +176,7 @@ export class LuauVm {
     this.setTop(this.top - count);
   }
 
-  /** Makes room; false when the stack is as deep as it may be. */
+  /** Grows the stack; false at its limit. */
   reserve(slots: number): boolean {
     return this.#exports.vm_check_stack(this.#thread, slots) !== 0;
   }
@@ -324,7 +324,7 @@ export class LuauVm {
     this.#exports.vm_set_vector_meta(this.#thread);
   }
 
-  /** Keeps a value alive and gives a number to find it again. */
+  /** Keeps a value alive and returns a reference to it. */
   reference(at: number): number {
     return this.#exports.vm_ref(this.#thread, at);
   }
@@ -349,7 +349,7 @@ export class LuauVm {
     }
   }
 
-  /** The VM's memory; growing it makes the old view empty. */
+  /** The VM's memory; growing it detaches the old view. */
   #view(): Uint8Array {
     if (this.#bytes.length === 0) this.#bytes = new Uint8Array(this.#exports.memory.buffer);
     return this.#bytes;
@@ -371,7 +371,7 @@ export class LuauVm {
   }
 }
 
-/** Luau's C library asks for these; a script reaches none of them. */
+/** Imports of Luau's C library; scripts cannot reach them. */
 const noSystem = {
   fd_write: () => 8,
   fd_close: () => 8,
