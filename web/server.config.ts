@@ -1,12 +1,12 @@
-// What the build makes for the server that sends the site: the list of pages, so that it knows which addresses are none,
-// and every larger file once more with brotli at its slowest setting, which no server could afford per request.
+// Build output for the server: the list of pages, so that it answers 404 for other paths,
+// and a brotli copy of every larger file at the slowest setting, which is too slow per request.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 import type { Plugin } from 'vite';
 
 const COMPRESSIBLE = /\.(js|css|html|json|svg|wasm)$/;
-/** Below this, headers outweigh what compression saves. */
+/** Below this size compression is not worth it. */
 const BYTES_MIN = 256;
 
 export function forTheServer(): Plugin {

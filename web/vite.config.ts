@@ -12,10 +12,10 @@ export default defineConfig({
     target: 'es2022',
     // Inlined data: URLs would need wider CSP rules than `'self'`.
     assetsInlineLimit: 0,
-    // three.js alone is above the default warning line; it is loaded by the play page only.
+    // three.js alone exceeds the default warning threshold; only the play page loads it.
     chunkSizeWarningLimit: 800,
   },
-  // The worker that draws the ground loads the client core as the page does, in a part of its own.
+  // The terrain worker is a separate module that loads the client core like the page.
   worker: { format: 'es' },
   server: {
     proxy: Object.fromEntries(

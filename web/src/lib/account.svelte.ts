@@ -1,4 +1,4 @@
-// Who is signed in, for everything that shows it; follows sign-ins and sign-outs in other tabs.
+// The signed-in user as reactive state; follows sign-ins and sign-outs in other tabs.
 import { isSessionKey, loadSession, onSessionChange, type Session } from './session';
 
 class AccountState {
@@ -11,7 +11,7 @@ class AccountState {
     });
   }
 
-  /** Has an account, not only a guest's name. */
+  /** Signed in with an account, not as a guest. */
   get signedIn(): boolean {
     return this.session?.kind === 'account';
   }

@@ -7,7 +7,7 @@ import { completions, search } from './api-docs';
 const pages = JSON.parse(readFileSync(new URL('../generated/api.json', import.meta.url), 'utf8')) as Page[];
 const names = (found: Page[]) => found.flatMap((page) => page.member.map((member) => `${page.name}.${member.name}`));
 
-test('a member is found by its name, its library, and what is said of it', () => {
+test('a member is found by its name, its library and its description', () => {
   expect(names(search(pages, 'World.Spawn', 'all'))).toContain('World.Spawn');
   expect(names(search(pages, 'raycast', 'all'))).toContain('World.Raycast');
   expect(names(search(pages, 'spawn point', 'all'))).toContain('Player.Respawn');
@@ -18,14 +18,14 @@ test('a member is found by its name, its library, and what is said of it', () =>
   expect(names(search(pages, '', 'all')).length).toBe(pages.reduce((sum, page) => sum + page.member.length, 0));
 });
 
-test('a side shows what its scripts have', () => {
+test('a side lists the API of its scripts', () => {
   const client = names(search(pages, '', 'client'));
   expect(client).toContain('UI.Label');
   expect(client).toContain('World.Find');
   expect(client).not.toContain('World.Spawn');
 });
 
-test('an editor gets label, kind, type, words and side', () => {
+test('completions have label, kind, type, documentation and side', () => {
   const items = completions(pages);
   expect(items).toContainEqual(
     expect.objectContaining({ label: 'Spawn', kind: 'function', side: 'server', of: 'World', onObject: false }),

@@ -2,9 +2,9 @@
 // The data is generated from crates/script/api by `cargo xtask codegen`.
 import type { Member, Page, Side } from '../generated/api';
 
-/** One entry of an editor's list. Methods of classes have the class in `of`; libraries and globals stand for themselves. */
+/** One completion item. Methods of classes have the class in `of`. */
 export interface Completion {
-  /** What is inserted and shown: `Spawn`. */
+  /** Inserted and displayed text: `Spawn`. */
   label: string;
   kind: 'library' | 'class' | 'function' | 'method' | 'property' | 'signal' | 'callback';
   /** The Luau type, methods without `self`; empty for libraries and classes. */
@@ -20,7 +20,7 @@ export interface Completion {
 
 export const sideOf = (page: Page, member: Member): Side => member.side ?? page.side;
 
-/** Everything an editor may offer. */
+/** All completion items. */
 export function completions(pages: Page[]): Completion[] {
   return pages.flatMap((page) => {
     const globals = page.kind === 'globals';
@@ -48,7 +48,7 @@ export function completions(pages: Page[]): Completion[] {
   });
 }
 
-/** The pages with only those members that fit; a page whose own name fits keeps all of them. */
+/** The pages with their matching members; a page whose name matches keeps all of them. */
 export function search(pages: Page[], query: string, side: Side | 'all'): Page[] {
   const words = query
     .toLowerCase()
@@ -69,5 +69,5 @@ export function search(pages: Page[], query: string, side: Side | 'all'): Page[]
   });
 }
 
-/** Where a member's entry is on the page. */
+/** The anchor of a member on the page. */
 export const anchorOf = (page: Page, member?: Member): string => (member ? `${page.name}.${member.name}` : page.name);

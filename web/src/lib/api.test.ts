@@ -31,7 +31,7 @@ test('join logs in as a guest first and again once after a 401', async () => {
   expect(calls).toEqual(['/login', '/join', '/login', '/join']);
 });
 
-test('a refusal carries the words of the server', async () => {
+test("an error carries the server's message", async () => {
   serve(() => json({ error: { code: 'bad_sort', message: 'Unknown sort.' } }, 400));
   await expect(listGames({ sort: 'popular' })).rejects.toMatchObject({
     status: 400,
@@ -40,7 +40,7 @@ test('a refusal carries the words of the server', async () => {
   });
 });
 
-test('an unreachable server and a foreign error page are readable errors', async () => {
+test("an unreachable server and a proxy's error page are readable errors", async () => {
   vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed')));
   await expect(listGames({ sort: 'new' })).rejects.toMatchObject({ status: 0, code: 'unreachable' });
   serve(() => new Response('<html>bad gateway</html>', { status: 502 }));
@@ -49,7 +49,7 @@ test('an unreachable server and a foreign error page are readable errors', async
   expect((error as ApiError).message).toContain('502');
 });
 
-test('somebody whose session has ended is told, and not made a guest behind their back', async () => {
+test('an expired account session is reported and not replaced by a guest', async () => {
   const calls = serve(() => json({ error: { code: 'session_expired', message: 'over' } }, 401));
   saveSession({ token: 't', clientId: 'c', username: 'Ada', kind: 'account', role: 'creator' });
   await expect(join({ game_id: 'obby' })).rejects.toMatchObject({ status: 401, code: 'session_over' });

@@ -1,4 +1,4 @@
-// Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
+// Calls to the control plane. Every failure becomes an ApiError with a user-facing message.
 import type { ConsolePage, ErrorBody, GameDetail, GameList, LoginResponse } from '../generated/rest';
 import { forgetSession, loadSession, saveSession, sessionOf, type Session } from './session';
 
@@ -10,7 +10,7 @@ export class ApiError extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
-    /** What programs may want to know, such as the findings of a validation. */
+    /** Structured details, such as validation problems. */
     readonly details?: unknown,
   ) {
     super(message);
@@ -32,12 +32,12 @@ export function listGames(wish: GameWish, signal?: AbortSignal): Promise<GameLis
   return call<GameList>('GET', '/api/games', { query: { ...wish }, as: 'nobody', signal });
 }
 
-/** A game's page; its creator, and who likes it, see more. */
+/** A game's page, with fields for its creator and for the caller's like. */
 export function getGame(id: string, signal?: AbortSignal): Promise<GameDetail> {
   return call<GameDetail>('GET', `/api/games/${encodeURIComponent(id)}`, { signal });
 }
 
-/** What a game's scripts say and cost, after a line; for its creator, or for an operator whose token is kept. */
+/** Output and costs of a game's scripts after a line; for its creator, or with an admin token. */
 export async function getConsole(id: string, after: number, signal?: AbortSignal): Promise<ConsolePage> {
   const operator = operatorToken();
   const token = operator ?? loadSession()?.token;
@@ -49,7 +49,7 @@ export async function getConsole(id: string, after: number, signal?: AbortSignal
       headers: { Authorization: `Bearer ${token}` },
     });
   } catch (error) {
-    // A wrong token must not stand before the reader's own session.
+    // A wrong token must not take precedence over the user's session.
     if (operator && error instanceof ApiError && error.status === 401) sessionStorage.removeItem(OPERATOR_KEY);
     throw error;
   }
@@ -57,7 +57,7 @@ export async function getConsole(id: string, after: number, signal?: AbortSignal
 
 const OPERATOR_KEY = 'frolic.operator';
 
-/** Keeps an operator's token until the tab closes, and not longer: it opens everything. */
+/** Stores an admin token until the tab closes, not longer, because it grants full access. */
 export function rememberOperatorToken(token: string): void {
   sessionStorage.setItem(OPERATOR_KEY, token);
 }
@@ -78,7 +78,7 @@ export function operatorToken(): string | null {
   }
 }
 
-/** The kept guest session, or a new one. */
+/** The stored session, or a new guest session. */
 export async function session(): Promise<Session> {
   const kept = loadSession();
   if (kept) return kept;
@@ -92,7 +92,7 @@ export async function session(): Promise<Session> {
 export type CallAs = 'nobody' | 'anyone' | 'me' | 'guest';
 
 export interface CallOptions {
-  /** Sent as JSON; a Blob or buffer as it is. */
+  /** Sent as JSON; a Blob or buffer is sent unchanged. */
   body?: unknown;
   query?: Record<string, string | number | undefined>;
   headers?: Record<string, string>;
@@ -116,13 +116,13 @@ export async function callFull<T>(
   try {
     return await callOnce<T>(method, path, options);
   } catch (error) {
-    // A guest whose session ran out becomes a new guest; everybody else is asked to sign in.
+    // An expired guest session is replaced by a new one; other users are asked to sign in.
     if (as !== 'guest' || !(error instanceof ApiError) || error.status !== 401) throw error;
     const kept = loadSession();
-    // Another tab has signed in meanwhile: that session is a good one.
+    // Another tab has signed in meanwhile: use its session.
     if (used && kept && kept.token !== used.token) return callOnce<T>(method, path, options);
     forgetSession();
-    // Nobody with an account becomes a guest without being told.
+    // A user with an account never becomes a guest silently.
     if (kept?.kind === 'account') {
       throw new ApiError(
         401,
@@ -158,7 +158,7 @@ async function callOnce<T>(
   return { value: await answer<T>(response), etag: response.headers.get('ETag') };
 }
 
-/** Fetches a file in the reader's name and has the browser keep it. */
+/** Downloads a file with the user's session and saves it. */
 export async function saveFile(path: string, name: string): Promise<void> {
   const kept = loadSession();
   if (!kept) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
@@ -201,7 +201,7 @@ export async function apiError(response: Response): Promise<ApiError> {
     if (body.error?.message)
       return new ApiError(response.status, body.error.code, body.error.message, body.error.details);
   } catch {
-    // Not our JSON form: a proxy answered. The status says the rest.
+    // Not our JSON format: a proxy answered. The status is all we know.
   }
   return new ApiError(
     response.status,

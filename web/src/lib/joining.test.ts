@@ -1,4 +1,4 @@
-// A join that waits: asks after itself, says what it waits for, survives a lost line, and can be given up.
+// A waiting join: polls, reports why it waits, survives a lost connection, and can be cancelled.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { JoinProgress } from '../generated/rest';
 import { join, waitText } from './joining';
@@ -24,7 +24,7 @@ afterEach(() => {
   forgetSession();
 });
 
-test('it asks for news after what it heard until there is a place', async () => {
+test('it polls from the last known state until it is placed', async () => {
   const answers = [json(progress(1, { position: 2 }), 202), json(progress(2), 202), json({ world_id: 'world_1' })];
   const calls: string[] = [];
   vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
@@ -38,7 +38,7 @@ test('it asks for news after what it heard until there is a place', async () => 
   expect(calls).toEqual(['POST /join', 'GET /join/join_1?after=1&wait_s=15', 'GET /join/join_1?after=2&wait_s=15']);
 });
 
-test('a line that is gone for a moment costs nothing', async () => {
+test('a short connection loss does not end the join', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   let asked = 0;
   vi.stubGlobal('fetch', async (_: string, init: RequestInit) => {
@@ -52,7 +52,7 @@ test('a line that is gone for a moment costs nothing', async () => {
   expect((await joined).world_id).toBe('world_1');
 });
 
-test('who leaves gives the turn up', async () => {
+test('leaving cancels the join', async () => {
   const abort = new AbortController();
   const calls: string[] = [];
   vi.stubGlobal('fetch', (_: string, init: RequestInit) => {

@@ -1,21 +1,21 @@
-// The way into a world: asks for a place, and while there is none, asks after it until there is.
+// Joining a world: requests a seat and polls until one is available.
 import type { JoinProgress, JoinRequest, JoinResponse } from '../generated/rest';
 import { ApiError, call } from './api';
 
 export interface JoinOptions {
-  /** Hears what the join waits for, each time there is news. */
+  /** Called with the reason for waiting whenever it changes. */
   onwait?: (wait: JoinProgress) => void;
-  /** Gives the join up; its turn goes to the next one. */
+  /** Cancels the join and leaves the queue. */
   signal?: AbortSignal | undefined;
 }
 
-/** The server answers when there is news, at the latest after so long. */
+/** Long-poll timeout of the server. */
 const NEWS_WAIT_S = 15;
-/** A line may be gone for a moment; the place in the queue is kept for 20 seconds. */
+/** The server reserves the queue position for 20 seconds without a poll. */
 const RETRIES_MAX = 4;
 const RETRY_MS = 1000;
 
-/** A place in a world. Waits through cold starts and full worlds; a guest whose session ran out becomes a new one. */
+/** Requests a seat in a world. Waits through cold starts and full worlds; replaces an expired guest session. */
 export async function join(wish: JoinRequest, { onwait, signal }: JoinOptions = {}): Promise<JoinResponse> {
   const headers = { Prefer: 'respond-async' };
   let answer = await call<JoinResponse | JoinProgress>('POST', '/join', {
@@ -42,7 +42,7 @@ async function news(wait: JoinProgress, signal?: AbortSignal): Promise<JoinRespo
       });
     } catch (error) {
       if (signal?.aborted) {
-        void call('DELETE', path, { as: 'me' }).catch(() => undefined); // it ends by itself when nobody asks
+        void call('DELETE', path, { as: 'me' }).catch(() => undefined); // the join expires without polling
         throw error;
       }
       const unreachable = error instanceof ApiError && error.status === 0;
@@ -52,7 +52,7 @@ async function news(wait: JoinProgress, signal?: AbortSignal): Promise<JoinRespo
   }
 }
 
-/** What a join waits for and how long that may take, in one line. */
+/** The reason for waiting and the expected time, in one line. */
 export function waitText(wait: JoinProgress): string {
   const long = wait.expected_s !== null && wait.expected_s >= 3;
   return long ? `${wait.message}, about ${duration(wait.expected_s ?? 0)}` : wait.message;

@@ -1,5 +1,5 @@
-// One request and its three states (loading, value, error), restarted at will; late answers are dropped. A request that
-// did not reach the server is tried again by itself: when the browser is back online, and after a growing pause.
+// One request and its three states (loading, value, error); late responses are dropped. A request that
+// did not reach the server is retried automatically: when the browser is back online, and with increasing delays.
 import { ApiError } from './api';
 
 const RETRY_MS_FIRST = 2000;
@@ -14,13 +14,13 @@ export class Resource<T> {
 
   constructor(private readonly fetcher: (signal: AbortSignal) => Promise<T>) {}
 
-  /** Asks (again). The last value stays visible until the new one is there. */
+  /** Starts or restarts the request. The last value stays visible until the new one arrives. */
   async load(): Promise<void> {
     this.#retryMs = RETRY_MS_FIRST;
     await this.#ask();
   }
 
-  /** Stops the request and any further try; to be called when the page goes away. */
+  /** Aborts the request and its retries; call it when the page is destroyed. */
   cancel(): void {
     this.#abort?.abort();
   }

@@ -1,4 +1,4 @@
-// Requests that fail for want of a network are made again without a click.
+// Requests that fail without a network are retried automatically.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from './api';
 import { Resource } from './resource.svelte';
@@ -8,7 +8,7 @@ const unreachable = new ApiError(0, 'unreachable', 'Frolic did not answer.');
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-test('a request that did not reach the server is made again until it does', async () => {
+test('a request that did not reach the server is retried until it does', async () => {
   let calls = 0;
   const resource = new Resource(async () => {
     calls += 1;
@@ -24,7 +24,7 @@ test('a request that did not reach the server is made again until it does', asyn
   expect(resource.loading).toBe(false);
 });
 
-test('being back online is tried at once', async () => {
+test('going online retries immediately', async () => {
   const events = new EventTarget();
   vi.stubGlobal('addEventListener', events.addEventListener.bind(events));
   let calls = 0;
@@ -37,13 +37,13 @@ test('being back online is tried at once', async () => {
   events.dispatchEvent(new Event('online'));
   await vi.advanceTimersByTimeAsync(0);
   expect(resource.value).toBe(2);
-  // The pause that was running does not ask a second time.
+  // The pending retry does not run a second time.
   await vi.advanceTimersByTimeAsync(60_000);
   expect(calls).toBe(2);
   vi.unstubAllGlobals();
 });
 
-test('what the server refused is not asked for again, nor what was given up', async () => {
+test('refused and aborted requests are not retried', async () => {
   let calls = 0;
   const refused = new Resource(async () => {
     calls += 1;

@@ -1,4 +1,4 @@
-// What the page of the REST interface makes of a document.
+// The REST reference page's view of an OpenAPI document.
 import { describe, expect, it } from 'vitest';
 import { addressOf, curlOf, groupsOf, searchCalls, type Call, type OpenApi } from './rest-docs';
 
@@ -47,14 +47,14 @@ const groups = groupsOf(document);
 const like = groups[0]?.calls[0] as Call;
 
 describe('the REST page', () => {
-  it('groups calls and reads what they take and give', () => {
+  it('groups operations and reads their parameters and responses', () => {
     expect(groups.map((group) => group.tag)).toEqual(['store', 'operation']);
     expect(like.method).toBe('PUT');
     expect(like.token).toBe('required');
     expect(like.answers.map((answer) => answer.status)).toEqual(['200', '404']);
     expect(like.bodyShape).toContain('stars: number;  // One to five');
     expect(like.bodyShape).toContain('why?: string | null;');
-    expect(like.bodyShape).toContain('{ … }'); // a type inside itself ends somewhere
+    expect(like.bodyShape).toContain('{ … }'); // a recursive type is cut off
     expect(JSON.parse(like.bodySample)).toMatchObject({ stars: 0, kind: 'fun', why: null });
   });
 
@@ -64,7 +64,7 @@ describe('the REST page', () => {
     expect(searchCalls(groups, '')).toEqual(groups);
   });
 
-  it('puts what was typed into the address', () => {
+  it('fills the parameters into the URL', () => {
     expect(addressOf(like, {})).toBeNull();
     expect(addressOf(like, { id: 'a/b' })).toBe('/api/games/a%2Fb/like');
     expect(addressOf(like, { id: 'x', loud: 'true' })).toBe('/api/games/x/like?loud=true');

@@ -1,4 +1,4 @@
-// Reads the OpenAPI document into what the page of the REST interface shows. Pure, so that it can be tested alone.
+// Converts the OpenAPI document into the model of the REST reference page. Pure, so that it can be tested in isolation.
 
 export interface Schema {
   $ref?: string;
@@ -59,7 +59,7 @@ export interface Call {
   path: string;
   summary: string;
   text: string;
-  /** 'required' calls need a token, 'optional' ones say more with one. */
+  /** 'required' operations need a token, 'optional' ones return more with one. */
   token: 'none' | 'optional' | 'required';
   parameters: Parameter[];
   /** Media type of the body, or '' without one. */
@@ -75,7 +75,7 @@ export interface Group {
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
-/** References may lead in a circle; nobody reads deeper anyway. */
+/** Maximum depth of nested types, because references may be recursive. */
 const DEPTH_MAX = 5;
 
 /** Every call, by tag, in the order of the document. */
@@ -91,14 +91,14 @@ export function groupsOf(document: OpenApi): Group[] {
       group.calls.push(callOf(document, method, path, operation));
     }
   }
-  // What players and creators use first; what only moderators and admins may call comes last.
+  // Operations for players and creators first, those for moderators and admins last.
   return groups.sort((a, b) => rank(a.tag) - rank(b.tag));
 }
 
 const LAST_TAGS = ['moderation', 'admin'];
 const rank = (tag: string): number => LAST_TAGS.indexOf(tag);
 
-/** Groups with only the calls that every word of `query` occurs in. */
+/** Groups reduced to the operations that match every word of `query`. */
 export function searchCalls(groups: Group[], query: string): Group[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const matches = (group: Group, call: Call): boolean => {
@@ -110,7 +110,7 @@ export function searchCalls(groups: Group[], query: string): Group[] {
     .filter((group) => group.calls.length > 0);
 }
 
-/** The address with what was typed in it; `null` while a part of the path is missing. */
+/** The URL with the entered values; `null` while a path parameter is missing. */
 export function addressOf(call: Call, values: Record<string, string>): string | null {
   let path = call.path;
   const query = new URLSearchParams();
@@ -125,7 +125,7 @@ export function addressOf(call: Call, values: Record<string, string>): string | 
   return text ? `${path}?${text}` : path;
 }
 
-/** The call as a line for a terminal. */
+/** The operation as a curl command. */
 export function curlOf(call: Call, origin: string, address: string, body: string): string {
   const parts = ['curl'];
   if (call.method !== 'GET') parts.push('-X', call.method);
@@ -179,7 +179,7 @@ function resolve(document: OpenApi, schema: Schema): Schema {
   return name === undefined ? schema : (document.components?.schemas?.[name] ?? {});
 }
 
-/** All properties, those of what it is made of first. */
+/** All properties, inherited ones first. */
 function fieldsOf(document: OpenApi, schema: Schema): { properties: [string, Schema][]; required: string[] } {
   const parts = (schema.allOf ?? []).map((part) => fieldsOf(document, resolve(document, part)));
   return {
@@ -188,7 +188,7 @@ function fieldsOf(document: OpenApi, schema: Schema): { properties: [string, Sch
   };
 }
 
-/** The shape of a value in the manner of TypeScript. */
+/** The type of a value in TypeScript notation. */
 export function shapeOf(document: OpenApi, given: Schema, depth = 0): string {
   const schema = resolve(document, given);
   const choices = schema.oneOf ?? schema.anyOf;
@@ -216,7 +216,7 @@ export function shapeOf(document: OpenApi, given: Schema, depth = 0): string {
   return `${type ?? 'any'}${nullable}`;
 }
 
-/** A value to start from: what must be there, with something plain in it. */
+/** An example value with the required properties. */
 export function sampleOf(document: OpenApi, given: Schema, depth = 0): unknown {
   const schema = resolve(document, given);
   if (schema.example !== undefined) return schema.example;

@@ -19,7 +19,7 @@ class Router {
     scrollTo(0, 0);
   }
 
-  /** As `go`, in place of the address that stands there now: what is typed letter by letter is one step back. */
+  /** As `go`, but replaces the current history entry, so that typing adds a single step. */
   replace(path: string): void {
     if (path === location.pathname + location.search) return;
     history.replaceState(null, '', path);
@@ -35,7 +35,7 @@ export function followLinks(event: MouseEvent): void {
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   const link = event.target instanceof Element ? event.target.closest('a') : null;
   if (!link || link.target || link.hasAttribute('download') || link.origin !== location.origin) return;
-  // In-page anchors and files that the server owns keep the browser's own behaviour.
+  // In-page anchors and files of the server keep the browser's default behaviour.
   if (link.hash || link.pathname.startsWith('/api/') || link.pathname.startsWith('/cdn/')) return;
   event.preventDefault();
   router.go(link.pathname + link.search);

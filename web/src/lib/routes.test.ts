@@ -13,7 +13,7 @@ import {
   sitePath,
 } from './routes';
 
-test('each path leads to its page', () => {
+test('each path resolves to its page', () => {
   expect(parseRoute('/')).toEqual({ page: 'home' });
   expect(parseRoute('/games/obby')).toEqual({ page: 'game', gameId: 'obby' });
   expect(parseRoute('/games/obby/')).toEqual({ page: 'game', gameId: 'obby' });
@@ -51,14 +51,14 @@ test('built paths parse back to the same game', () => {
   expect(channelPlayPath('obby', 'beta')).toBe('/play/obby?channel=beta');
 });
 
-test('a search is an address that can be shared', () => {
+test('a search has a shareable URL', () => {
   expect(searchPath({})).toBe('/search');
   const path = searchPath({ q: 'a & b', tag: 'obby', page: 2, sort: '' });
   const route = parseRoute('/search', path.slice('/search'.length));
   expect(route.page === 'search' && Object.fromEntries(route.query)).toEqual({ q: 'a & b', tag: 'obby', page: '2' });
 });
 
-test('pages about people have addresses, and signing in leads back', () => {
+test('account pages have paths, and signing in returns to the previous page', () => {
   for (const page of ['sign-in', 'register', 'account', 'admin'] as const)
     expect(parseRoute(`/${page}`).page).toBe(page);
   const path = signInPath('/games/obby?a=1');
@@ -68,7 +68,7 @@ test('pages about people have addresses, and signing in leads back', () => {
   expect(registerPath('/sign-in?next=%2Faccount')).toBe('/register');
 });
 
-test('nobody is led to another site after signing in', () => {
+test('signing in never redirects to another site', () => {
   for (const next of ['https://evil.test/', '//evil.test/x', '/\\evil.test', 'javascript:alert(1)', '', null])
     expect(sitePath(next)).toBe(null);
   expect(sitePath('/account?x=1#y')).toBe('/account?x=1');

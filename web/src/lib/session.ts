@@ -1,11 +1,11 @@
-// The visitor's session, kept in the browser between visits: a guest's, or an account's.
+// The session of a guest or an account, stored in the browser between visits.
 import type { LoginResponse } from '../generated/rest';
 
 export interface Session {
   token: string;
   clientId: string;
   username: string;
-  /** Sessions that were kept before there were accounts have no kind: guests. */
+  /** Sessions stored before accounts existed have no kind: they are guests. */
   kind?: 'guest' | 'account';
   role?: string;
 }
@@ -23,7 +23,7 @@ export function onSessionChange(listener: (session: Session | null) => void): vo
 export function loadSession(): Session | null {
   if (blocked) return inMemory;
   try {
-    // Always from storage: another tab may have signed in or out since.
+    // Always read from storage: another tab may have signed in or out.
     const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? 'null');
     return isSession(value) ? value : null;
   } catch {
@@ -52,7 +52,7 @@ export function forgetSession(): void {
   changed(null);
 }
 
-/** What is kept of a login. */
+/** The stored part of a login. */
 export function sessionOf(answer: LoginResponse): Session {
   return {
     token: answer.session_token,
@@ -63,7 +63,7 @@ export function sessionOf(answer: LoginResponse): Session {
   };
 }
 
-/** Whether a change of storage is about the session. */
+/** Whether a storage event concerns the session. */
 export const isSessionKey = (key: string | null): boolean => key === null || key === KEY;
 
 function isSession(value: unknown): value is Session {

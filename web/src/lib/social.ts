@@ -1,4 +1,4 @@
-// Calls about characters, blocks, invitations, reports and notices.
+// API calls for characters, blocks, invitations, reports and notices.
 import type {
   AppealList,
   AppealState,
@@ -25,7 +25,7 @@ export const listCharacters = (signal?: AbortSignal) =>
   call<CharacterList>('GET', '/api/characters', { as: 'guest', signal });
 export const createCharacter = (name: string, looks: CharacterLooks) =>
   call<Character>('POST', '/api/characters', { as: 'guest', body: { name, looks } });
-/** Refused when somebody edited another version of it meanwhile. */
+/** Refused when it was edited elsewhere in the meantime. */
 export const saveCharacter = ({ character_id, version }: Character, name: string, looks: CharacterLooks) =>
   call<Character>('PUT', `/api/characters/${at(character_id)}`, { as: 'me', body: { name, looks, version } });
 export const deleteCharacter = (id: string) => call<void>('DELETE', `/api/characters/${at(id)}`, { as: 'me' });
@@ -52,7 +52,7 @@ export const listReports = (status: ReportStatus, page: number, signal?: AbortSi
   call<ReportList>('GET', '/api/moderation/reports', { as: 'me', query: { status, page }, signal });
 export const decideReport = (report: Report, decision: Decision) =>
   call<Decided>('POST', `/api/moderation/reports/${at(report.report_id)}/decide`, { as: 'me', body: decision });
-/** What the world recorded of itself, for `frolic replay`. */
+/** The recording of a world, for `frolic replay`. */
 export const saveRecording = ({ report_id }: Report, file: string) =>
   saveFile(`/api/moderation/reports/${at(report_id)}/recording`, file);
 export const listAppeals = (state: AppealState, page: number, signal?: AbortSignal) =>

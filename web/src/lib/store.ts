@@ -1,4 +1,4 @@
-// Calls of the store beside listings: likes, ranking, tags; and what creators do with their games.
+// API calls of the store besides listings: likes, ranking, tags, and the creator's operations.
 import type {
   Channel,
   CreatorGame,
@@ -21,18 +21,18 @@ const own = (id: string, rest = ''): string => `/api/creator/games/${encodeURICo
 
 export const listTags = (signal?: AbortSignal) => call<TagList>('GET', '/api/tags', { as: 'nobody', signal });
 
-/** Why a game is where it is in Popular. */
+/** Explains a game's rank in Popular. */
 export const getRanking = (id: string, signal?: AbortSignal) =>
   call<RankingBreakdown>('GET', game(id, '/ranking'), { signal });
 
 export const setLike = (id: string, liked: boolean) =>
   call<LikeState>(liked ? 'PUT' : 'DELETE', game(id, '/like'), { as: 'guest' });
 
-/** Puts a game on the front page or takes it off; for moderators. */
+/** Features a game or stops featuring it; for moderators. */
 export const setFeatured = (id: string, featured: boolean) =>
   call<unknown>('PUT', game(id, '/featured'), { body: { featured }, as: 'me' });
 
-/** Where the package comes from, for games whose creator allows it. */
+/** Download URL of the package, for games whose creator allows it. */
 export const downloadPath = (id: string): string => game(id, '/download');
 
 export const myGames = (page: number, signal?: AbortSignal) =>
@@ -42,7 +42,7 @@ export const myGame = (id: string, signal?: AbortSignal) => call<CreatorGame>('G
 
 export const editGame = (id: string, edit: EditGame) => call<CreatorGame>('PATCH', game(id), { body: edit, as: 'me' });
 
-/** Puts a game before its players, or takes it away from them until it is published again. */
+/** Publishes or unpublishes a game. */
 export const setPublished = (id: string, published: boolean, edition: number) =>
   call<CreatorGame>('POST', game(id, published ? '/publish' : '/unpublish'), { body: { edition }, as: 'me' });
 
@@ -75,6 +75,6 @@ export const setThumbnail = (id: string, picture: Blob) =>
 
 export const removeThumbnail = (id: string) => call<unknown>('DELETE', game(id, '/thumbnail'), { as: 'me' });
 
-/** Looks at a package without keeping it. */
+/** Validates a package without storing it. */
 export const validatePackage = (file: Blob, signal?: AbortSignal) =>
   call<ValidationReport>('POST', '/api/games/validate', { body: file, as: 'guest', signal });

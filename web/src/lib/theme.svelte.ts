@@ -1,4 +1,4 @@
-// Light or dark: follows the system until the visitor picks one, and remembers the pick.
+// Light or dark theme: follows the system until the visitor chooses one; the choice is stored.
 
 export type ThemeChoice = 'system' | 'light' | 'dark';
 const KEY = 'frolic.theme';
@@ -15,19 +15,19 @@ function stored(): ThemeChoice {
 class Theme {
   choice = $state<ThemeChoice>(stored());
 
-  /** What is shown right now, the system's wish included. */
+  /** The effective theme, including the system preference. */
   get isDark(): boolean {
     if (this.choice !== 'system') return this.choice === 'dark';
     return matchMedia('(prefers-color-scheme: dark)').matches;
   }
 
-  /** Switches to the other theme than the one shown. */
+  /** Switches to the other theme. */
   toggle(): void {
     this.choice = this.isDark ? 'light' : 'dark';
     try {
       localStorage.setItem(KEY, this.choice);
     } catch {
-      // The pick lasts for this visit only.
+      // The choice lasts for this visit only.
     }
     this.apply();
   }

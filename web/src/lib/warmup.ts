@@ -1,15 +1,15 @@
-// Fetches what the player needs while somebody looks at the store, so that Play is only the join.
+// Prefetches the player's code while the store is open, so that Play only needs to join.
 
 const IDLE_WITHIN_MS = 1500;
 let warm = false;
 
-/** Once per page, when the browser has nothing better to do; never on a metered line. */
+/** Once per page, when the browser is idle; never on a metered connection. */
 export function warmUpPlayer(): void {
   const { connection } = navigator as Navigator & { connection?: { saveData?: boolean } };
   if (warm || connection?.saveData) return;
   warm = true;
   const fetchParts = () => {
-    // A failure here is told when Play is pressed, by the code that needs the part.
+    // A failure is reported when Play is pressed, by the code that needs the module.
     const parts = [
       import('../routes/play/PlayPage.svelte'),
       import('../player/Player.svelte'),

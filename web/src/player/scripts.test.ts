@@ -31,7 +31,7 @@ const manifest: ScriptManifest = {
 };
 const bytes = new Uint8Array([1]);
 
-/** A core that has what it was offered; `served` is what its server sends when asked. */
+/** A core that accepts offered content; `served` is what its server sends on request. */
 function setUp({
   cached = [] as string[],
   onCdn = [] as string[],
@@ -81,7 +81,7 @@ function setUp({
   return { calls, scripts, started, runtime, have, progress };
 }
 
-test('a list and scripts that were kept are offered, and nothing is asked for', async () => {
+test('cached list and scripts are offered, and nothing is requested', async () => {
   const { calls, scripts } = setUp({ cached: [LIST, `sha256:${BUILTIN}`, `sha256:${HUD}`, `sha256:${LATER}`] });
   await scripts.manifest(manifest);
   await scripts.list();
@@ -94,7 +94,7 @@ test('a list and scripts that were kept are offered, and nothing is asked for', 
   expect(calls.some((call) => call.startsWith('request'))).toBe(false);
 });
 
-test('what is missing is fetched from its address, else asked for, what can wait last', async () => {
+test('missing scripts are fetched by URL, else requested; optional ones last', async () => {
   const { calls, scripts, progress } = setUp({ onCdn: ['/cdn/list', `/cdn/${HUD}`] });
   await scripts.manifest(manifest);
   expect(calls).toEqual(['offer @manifest']);
@@ -123,7 +123,7 @@ test('events wait until all client scripts run', async () => {
   expect(started).toHaveBeenCalledOnce();
 });
 
-test('events that still wait when the line breaks go on to the scripts of the next one', () => {
+test('events queued when the connection is lost are delivered to the next scripts', () => {
   const { calls, scripts } = setUp();
   scripts.event('first', []);
   scripts.event('second', [1]);
@@ -136,7 +136,7 @@ test('events that still wait when the line breaks go on to the scripts of the ne
   expect(calls).toEqual([]);
 });
 
-test('scripts that should run before the VM is there run when it is', async () => {
+test('scripts started before the VM is loaded run once it is', async () => {
   let arrive: (runtime: Runtime) => void = () => undefined;
   const { calls, scripts, runtime, have } = setUp({ load: () => new Promise((resolve) => (arrive = resolve)) });
   await scripts.manifest(manifest);
@@ -147,7 +147,7 @@ test('scripts that should run before the VM is there run when it is', async () =
   await vi.waitFor(() => expect(calls.slice(-2)).toEqual([`run ${BUILTIN}`, `run ${HUD}`]));
 });
 
-test('a reload asks the server for what changed, and replaces it in the running VM', async () => {
+test('a reload requests changed scripts and replaces them in the running VM', async () => {
   const { calls, scripts, have } = setUp({ onCdn: ['/cdn/list'] });
   await scripts.manifest(manifest);
   [BUILTIN, HUD].forEach((path) => have.add(path));
@@ -163,7 +163,7 @@ test('a reload asks the server for what changed, and replaces it in the running 
   expect(calls.at(-1)).toBe(`reload ${HUD} remove StarterGui/Old.luau`);
 });
 
-test('a module that a script waits for is asked for once and given to the VM when it comes', async () => {
+test('a required module is requested once and passed to the VM on arrival', async () => {
   const { calls, scripts, have } = setUp();
   await scripts.manifest(manifest);
   await scripts.list();
@@ -177,14 +177,14 @@ test('a module that a script waits for is asked for once and given to the VM whe
   expect(scripts.want(LATER)).toBe(false);
 });
 
-test('an answer reaches the script that waits for it, even while others are on their way', async () => {
+test('a result reaches its caller even while other scripts are loading', async () => {
   const { calls, scripts } = setUp();
   await scripts.manifest(manifest);
   scripts.result(1007, { ok: true, values: [5] });
   expect(calls.at(-1)).toBe('result 7 true');
 });
 
-test('one broken script does not stop the next, and says which code it is', async () => {
+test('one broken script does not stop the next, and its error names its revision', async () => {
   const { calls, scripts, runtime, started, have } = setUp();
   runtime.run = (path) => {
     if (path === BUILTIN) throw new Error('broken');
@@ -201,7 +201,7 @@ test('one broken script does not stop the next, and says which code it is', asyn
   expect(scripts.origin(HUD)).toBe('revision abcdef01, script StarterG');
 });
 
-test('no VM: the game starts all the same', async () => {
+test('without a VM the game still starts', async () => {
   const broken = setUp({ load: () => Promise.reject(new Error('no wasm')) });
   await broken.scripts.manifest(manifest);
   await vi.waitFor(() => expect(broken.started).toHaveBeenCalledOnce());

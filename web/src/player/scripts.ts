@@ -8,7 +8,7 @@ import type { ScriptHost } from './scripthost';
 import type { ScriptCache } from './scriptcache';
 import type { ScriptList } from '../generated/ScriptList';
 
-/** A script with its code, for a VM that runs already. */
+/** A script with its code, for a running VM. */
 export interface NewCode {
   path: string;
   bytecode: Uint8Array;
@@ -19,11 +19,11 @@ export interface NewCode {
 
 /** The VM in the browser (luau/runtime.ts), as far as the player uses it. */
 export interface Runtime {
-  /** `entities`: what the script is attached to. `module`: it runs when something requires it. */
+  /** `entities`: the entities the script is attached to. `module`: runs when required. */
   run(path: string, bytecode: Uint8Array, entities?: number[], module?: boolean): void;
-  /** Puts new code in the place of the old; what runs from it starts again with its state. */
+  /** Replaces code; running instances restart with their state. */
   reload(changed: NewCode[], removed: string[]): void;
-  /** A module that comes later is here. */
+  /** A late module has arrived. */
   provide(path: string, bytecode: Uint8Array): void;
   dispatchEvent(name: string, args: WireValue[]): void;
   dispatchResult(call: number, outcome: InvokeOutcome): void;
@@ -41,26 +41,26 @@ export interface Runtime {
   dispose(): void;
 }
 
-/** What scripts may hear of the world; `engine.happened` in crates/script/builtin/client. */
+/** World events delivered to scripts; `engine.happened` in crates/script/builtin/client. */
 export type Happening = 'npc' | 'shot' | 'impact' | 'terrainRefused';
 
-/** What came of a `Network.InvokeServer`. */
+/** The outcome of a `Network.InvokeServer`. */
 export type InvokeOutcome = { ok: true; values: WireValue[] } | { ok: false; error: string };
 
 export type RuntimeLoader = (host: ScriptHost) => Promise<Runtime>;
-/** The part of the core that scripts need. */
+/** The methods of the core used by scripts. */
 export type ScriptSource = Pick<
   ClientCore,
   'script' | 'offer_script' | 'missing_scripts' | 'request_scripts' | 'script_list' | 'script_list_bytes'
 >;
-/** The part of the cache that is used here. */
+/** The methods of the cache used here. */
 export type Cache = Pick<ScriptCache, 'get' | 'getAll' | 'put'>;
-/** Content by its address; null when it cannot be had there. */
+/** Content by its URL; null when unavailable. */
 export type Fetcher = (url: string) => Promise<Uint8Array | null>;
-/** Bytes that are here and bytes in all, and what came last. */
+/** Loaded bytes, total bytes and the last loaded script. */
 export type ProgressListener = (haveBytes: number, totalBytes: number, name: string) => void;
 
-/** An event that came before all scripts ran. */
+/** An event received before all scripts ran. */
 export interface WaitingEvent {
   name: string;
   args: WireValue[];
@@ -69,9 +69,9 @@ export interface WaitingEvent {
 const MANIFEST = '@manifest';
 const BUILTIN = '@builtin/';
 const BUNDLE = '@bundle/';
-/** Events that wait for the scripts; more than this and the oldest are dropped. As many as a server keeps for one who is away. */
+/** Maximum queued events; above it the oldest are dropped. The server's limit for disconnected players. */
 const EVENTS_WAITING_MAX = 2048;
-/** Fetched at once: what is needed, and what may be needed later. */
+/** Parallel downloads of required scripts, and of those that may be needed later. */
 const LANES = 8;
 const LAZY_LANES = 2;
 
@@ -79,7 +79,7 @@ export class ClientScripts {
   #manifest: ScriptManifest | null = null;
   #entries = new Map<string, ScriptEntry>();
   #bundles = new Map<string, string[]>();
-  /** Rises with every manifest: what was begun for an older one is dropped. */
+  /** Incremented with every manifest: work for an older one is dropped. */
   #turn = 0;
   #work: ((runtime: Runtime) => void)[] = [];
   #allTold = false;
@@ -96,7 +96,7 @@ export class ClientScripts {
     private readonly host: ScriptHost,
     private readonly cache: Cache,
     private readonly loadRuntime: RuntimeLoader,
-    /** The scripts of the world run (or they cannot run). */
+    /** Called when the scripts run, or when they cannot run. */
     private readonly onstarted: () => void,
     private readonly fetchContent: Fetcher = fetchBytes,
     private readonly onprogress: ProgressListener = () => undefined,
@@ -110,7 +110,7 @@ export class ClientScripts {
     return this.#runtime?.lastTickMs ?? 0;
   }
 
-  /** Which list of scripts is in force, at the start and after every reload. */
+  /** The current script manifest, received at the start and after every reload. */
   async manifest(manifest: ScriptManifest): Promise<void> {
     const turn = ++this.#turn;
     this.#manifest = manifest;
@@ -119,13 +119,13 @@ export class ClientScripts {
     const kept = await this.cache.get(manifest.hash);
     if (!this.#is(turn)) return;
     if (kept && this.source.offer_script(MANIFEST, kept)) return;
-    // While the world runs, the server is nearer than any cache in front of it.
+    // While the world runs, the game server is faster than any cache in front of the platform.
     const fetched = this.#started ? null : await this.fetchContent(manifest.url);
     if (!this.#is(turn)) return;
     if (!this.#takes(MANIFEST, fetched)) this.source.request_scripts([MANIFEST]);
   }
 
-  /** The list is here and is what the platform signed: offers what earlier visits have left, then gets the rest. */
+  /** The list is verified: offers cached scripts to the core, then fetches the rest. */
   async list(): Promise<void> {
     const turn = this.#turn;
     const json = this.source.script_list();
@@ -166,7 +166,7 @@ export class ClientScripts {
     if (this.#entries.get(path)?.lazy) this.#provide(path);
   }
 
-  /** The server says: run it now. */
+  /** The server starts a script. */
   run(path: string): void {
     this.#later((runtime) => {
       const bytes = this.source.script(path);
@@ -194,13 +194,13 @@ export class ClientScripts {
     });
   }
 
-  /** Everything that runs at the start was told to run. */
+  /** All startup scripts were started. */
   allTold(): void {
     this.#allTold = true;
     this.#doWork();
   }
 
-  /** A script requires this module: true when it is on its way, false when it is here or there is none. */
+  /** A script requires this module: true when it is being loaded, false when it is loaded or unknown. */
   want(path: string): boolean {
     const entry = this.#entries.get(path);
     if (!entry || this.source.script(path) !== undefined) return false;
@@ -211,17 +211,17 @@ export class ClientScripts {
     return true;
   }
 
-  /** The package whose scripts run. */
+  /** The revision of the running scripts. */
   get revision(): string {
     return this.#manifest?.revision ?? '';
   }
 
-  /** Every script of the list, and whether it runs only when it is required. */
+  /** Every script of the list and whether it is a module. */
   *known(): Iterable<[path: string, module: boolean]> {
     for (const [path, entry] of this.#entries) if (!path.startsWith(BUILTIN)) yield [path, runsLater(entry)];
   }
 
-  /** Which code a script is, for its errors. */
+  /** Revision and hash of a script, for its errors. */
   origin(path: string): string {
     const revision = this.#manifest?.revision.slice(0, 8);
     const hash = this.#entries.get(path)?.hash.slice('sha256:'.length).slice(0, 8);
@@ -234,12 +234,12 @@ export class ClientScripts {
     if (this.#waiting.length > EVENTS_WAITING_MAX) this.#waiting.shift();
   }
 
-  /** What still waits, in its order, for the scripts of the next connection: a server sends an event only once. */
+  /** Takes the queued events for the scripts of the next connection: the server sends each event once. */
   takeWaiting(): WaitingEvent[] {
     return this.#waiting.splice(0);
   }
 
-  /** The answer to a call. Does not wait for all scripts: the one that asked runs already. */
+  /** The result of a call. Delivered immediately: the calling script is already running. */
   result(id: number, outcome: InvokeOutcome): void {
     this.#guard(() => this.#runtime?.dispatchResult(this.host.callOf(id), outcome));
   }
@@ -289,7 +289,7 @@ export class ClientScripts {
     return !this.#disposed && turn === this.#turn;
   }
 
-  /** Fetches in order, a few at a time; what cannot be had at its address comes over the game's connection. */
+  /** Fetches in order, a few in parallel; falls back to the game's connection. */
   async #fetchAll(
     units: ScriptUnit[],
     lanes: number,
@@ -309,7 +309,7 @@ export class ClientScripts {
     await Promise.all(Array.from({ length: Math.min(lanes, units.length) }, lane));
   }
 
-  /** Whether what came from an address is what the platform signed. Says so when it is not: somebody on the way has changed it. */
+  /** Verifies downloaded content against the signed manifest; logs a mismatch, which means tampering. */
   #takes(unit: string, fetched: Uint8Array | null): boolean {
     if (!fetched) return false;
     const right = this.source.offer_script(unit, fetched);
@@ -349,7 +349,7 @@ export class ClientScripts {
     }
   }
 
-  /** In order, once the VM is there. */
+  /** Runs in order as soon as the VM is loaded. */
   #later(work: (runtime: Runtime) => void): void {
     this.#work.push(work);
     this.#doWork();
@@ -365,7 +365,7 @@ export class ClientScripts {
     if (this.#allTold) this.#start();
   }
 
-  /** Events wait until all scripts run, lest the first of them finds nobody listening. */
+  /** Events are queued until all scripts run, so that handlers are connected. */
   #start(): void {
     if (this.#started) return;
     this.#started = true;
@@ -382,7 +382,7 @@ export class ClientScripts {
   }
 }
 
-/** A script on an entity runs for it, whatever it returns. */
+/** A script attached to an entity runs for it, whatever it returns. */
 const runsLater = (entry: ScriptEntry): boolean => entry.module && entry.entities.length === 0;
 
 async function fetchBytes(url: string): Promise<Uint8Array | null> {

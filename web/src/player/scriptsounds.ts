@@ -5,9 +5,9 @@ import type { SoundHost, Triple } from './luau/host';
 import { settings } from './settings.svelte';
 import type { SoundBoard } from './sound';
 
-/** More at once is noise. */
+/** Maximum simultaneous sounds. */
 export const PLAYING_MAX = 32;
-/** Decoded sounds that are kept; a minute of stereo takes 20 MB. */
+/** Maximum cached decoded sounds; a minute of stereo takes 20 MB. */
 const KEPT_MAX = 32;
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -16,7 +16,7 @@ export interface SoundSource {
   readonly assets: GameAssets;
   entityPosition(id: number): Triple | null;
   listener(): { position: Triple; forward: Triple };
-  /** Says something to the game's creator. */
+  /** Logs a message for the game's creator. */
   warn(text: string): void;
 }
 
@@ -66,7 +66,7 @@ export class ScriptSounds implements SoundHost {
     return this.#playing.has(id);
   }
 
-  /** Once per frame: where the ears are, and what moves. */
+  /** Updates the listener and moving sounds; called once per frame. */
   update(): void {
     const context = this.source.sound.context;
     if (!context || this.#playing.size === 0) return;

@@ -1,4 +1,4 @@
-// What the player may set in the pause menu, kept in the browser.
+// The player's settings from the pause menu, stored in the browser.
 import { parseQuality, type Quality } from './view/quality';
 
 const KEY = 'frolic.settings';
@@ -11,7 +11,7 @@ class Settings {
   volume = $state(0.6);
   /** null: chosen by measured frame time. */
   quality = $state<Quality | null>(null);
-  /** Whether the leaderboard is unfolded. */
+  /** Whether the leaderboard is expanded. */
   leaderboard = $state(true);
 
   constructor() {

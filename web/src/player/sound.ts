@@ -1,4 +1,4 @@
-// Small synthesised sounds: no files to load. Silent until the first gesture, as browsers want it.
+// Small synthesised sounds without files. Silent until the first user gesture, as browsers require.
 import { settings } from './settings.svelte';
 
 interface Tone {
@@ -56,7 +56,7 @@ const SOUNDS: Record<string, Tone[]> = {
 export class SoundBoard {
   #context: AudioContext | null = null;
 
-  /** Call on a gesture of the user. */
+  /** Call on a user gesture. */
   unlock(): void {
     this.#context ??= new AudioContext();
     if (this.#context.state === 'suspended') void this.#context.resume();

@@ -1,4 +1,4 @@
-// Whether fingers are the first means of input here.
+// Whether touch is the primary input.
 export function isTouchScreen(): boolean {
   return typeof matchMedia === 'function' && matchMedia('(pointer: coarse)').matches;
 }

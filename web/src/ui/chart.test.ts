@@ -16,13 +16,13 @@ test('axis steps are round and cover the largest value', () => {
   expect(steps(Number.NaN)).toEqual([0, 1]);
 });
 
-test('labels never crowd, and both ends have one', () => {
+test('labels never overlap, and both ends have one', () => {
   expect(labelled(3, 5)).toEqual([0, 1, 2]);
   expect(labelled(30, 4)).toEqual([0, 10, 19, 29]);
   expect(labelled(0, 4)).toEqual([]);
 });
 
-test('a gap lifts the pen, and a lonely point is seen', () => {
+test('a gap interrupts the line, and an isolated point is visible', () => {
   const x = (index: number) => index * 10;
   const y = (value: number) => 100 - value;
   expect(linePath([1, 2, null, 4], x, y)).toBe('M0 99L10 98M30 96h0.1');

@@ -1,4 +1,4 @@
-// The arithmetic behind Chart.svelte: round axis steps, places on the drawing, words for points in time.
+// The arithmetic of Chart.svelte: round axis steps, positions, labels.
 
 /** Numbers over one axis; `null` is a gap. */
 export interface Series {
@@ -18,7 +18,7 @@ export function steps(max: number, most = 4, wholeNumbers = true): number[] {
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
 }
 
-/** Which of `count` labels to write so that at most `most` of them stand side by side; first and last are among them. */
+/** Which of `count` labels to show, at most `most`, including the first and the last. */
 export function labelled(count: number, most: number): number[] {
   if (count <= 0) return [];
   if (count <= most) return Array.from({ length: count }, (_, index) => index);
@@ -26,7 +26,7 @@ export function labelled(count: number, most: number): number[] {
   return Array.from({ length: gaps + 1 }, (_, index) => Math.round((index * (count - 1)) / gaps));
 }
 
-/** A path through the points; gaps lift the pen. A lonely point is a short dash. */
+/** A path through the points, interrupted at gaps. An isolated point is a short dash. */
 export function linePath(
   values: readonly (number | null)[],
   x: (index: number) => number,

@@ -1,4 +1,4 @@
-// Words for numbers and times.
+// Formatting of numbers and times.
 import { expect, test } from 'vitest';
 import { ago, bytes, compact, count, date, duration, percent, plural } from './format';
 
@@ -21,7 +21,7 @@ test('counts', () => {
   expect(percent(0.254)).toBe('25 %');
 });
 
-test('times are told from now', () => {
+test('times are relative to now', () => {
   const now = Date.parse('2026-11-16T10:00:00Z');
   expect(ago('2026-11-16T09:59:40Z', now)).toBe('just now');
   expect(ago('2026-11-16T07:00:00Z', now)).toBe('3 hours ago');
@@ -30,7 +30,7 @@ test('times are told from now', () => {
   expect(date('nonsense')).toBe('');
 });
 
-test('lengths of time', () => {
+test('durations', () => {
   expect([0, 40.9, 60, 125, 3599, 3725].map(duration)).toEqual([
     '0 s',
     '40 s',

@@ -1,4 +1,4 @@
-// Counts, sizes and times in words for people. Wrong input gives an empty text, never an exception in a page.
+// Formats counts, sizes and times for display. Invalid input gives an empty string, never an exception.
 
 const whole = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });

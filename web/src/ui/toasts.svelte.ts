@@ -1,4 +1,4 @@
-// Short words after an action: `toasts.say('Saved')`, `toasts.fail(error)`. <Page> shows them; elsewhere put <Toasts /> once.
+// Short messages after an action: `toasts.say('Saved')`, `toasts.fail(error)`. <Page> shows them; elsewhere put <Toasts /> once.
 
 export interface Toast {
   id: number;
@@ -17,7 +17,7 @@ class ToastList {
     this.#show(text, 'good');
   }
 
-  /** What went wrong, in the words of the error. */
+  /** Shows the message of an error. */
   fail(error: unknown): void {
     this.#show(error instanceof Error ? error.message : String(error), 'bad');
   }
