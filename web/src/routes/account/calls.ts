@@ -1,9 +1,9 @@
-// The calls about one's own account.
+// API calls for the user's account.
 import type { Account, ApiKeyList, CreatedKey, LoginResponse, OwnSessionList } from '../../generated/rest';
 import { ApiError, call } from '../../lib/api';
 import { forgetSession, loadSession, saveSession, sessionOf } from '../../lib/session';
 
-/** Makes an account; whoever is a guest here becomes it and keeps what they made. */
+/** Registers an account; a guest is converted and keeps their content. */
 export async function register(username: string, password: string, remember: boolean): Promise<void> {
   const body = { username, password, remember };
   const kept = loadSession();
@@ -11,7 +11,7 @@ export async function register(username: string, password: string, remember: boo
   try {
     saveSession(sessionOf(await call<LoginResponse>('POST', '/api/register', { body })));
   } catch (error) {
-    // The guest's session has run out: there is nothing left to keep.
+    // The guest's session has expired, so there is nothing to keep.
     if (!(error instanceof ApiError) || error.status !== 401 || !loadSession()) throw error;
     forgetSession();
     saveSession(sessionOf(await call<LoginResponse>('POST', '/api/register', { body })));
@@ -22,7 +22,7 @@ export async function signIn(username: string, password: string, remember: boole
   saveSession(sessionOf(await call<LoginResponse>('POST', '/api/login', { body: { username, password, remember } })));
 }
 
-/** Who the kept session belongs to; what is kept follows (a role may have been given since). */
+/** The account of the stored session; updates the stored role and name. */
 export async function me(signal?: AbortSignal): Promise<Account> {
   const account = await call<Account>('GET', '/api/me', { as: 'me', signal });
   remember(account);

@@ -1,4 +1,4 @@
-// The calls of the admin page: with the session of an admin, or with the operator's token that this tab keeps.
+// API calls of the admin page: with an admin's session, or with the admin token of this tab.
 import type {
   CleanupReport,
   Health,
@@ -50,7 +50,7 @@ export const listUsers = ({ q, role, guests, page }: UserWish, signal?: AbortSig
     signal,
   });
 
-/** Only when the role is still the one that was shown. */
+/** Applies only if the role is still the displayed one. */
 export const giveRole = (user: UserInfo, role: RoleName): Promise<UserInfo> =>
   admin('POST', `/admin/users/${encodeURIComponent(user.client_id)}/role`, { body: { role, was: user.role } });
 

@@ -1,10 +1,10 @@
-// What the editor knows: your characters, the one that is being edited, and what was changed of it.
+// State of the editor: the user's characters, the selected one and its changes.
 import type { Character, CharacterLooks } from '../../generated/rest';
 import { ApiError } from '../../lib/api';
 import { dressed } from './wardrobe';
 import { activateCharacter, createCharacter, deleteCharacter, listCharacters, saveCharacter } from '../../lib/social';
 
-/** What the stage shows until a character is there. */
+/** Looks shown until a character is loaded. */
 const NOBODY: CharacterLooks = { hat: 'none', face: 'smile' };
 const plain = (looks: CharacterLooks): CharacterLooks => ({ ...looks });
 
@@ -18,7 +18,7 @@ export class CharacterEditor {
   name = $state('');
   looks = $state<CharacterLooks>(NOBODY);
 
-  /** Whether colours were never chosen: each world picks its own until they are saved. */
+  /** Whether colours were never chosen; each world then picks its own. */
   get undressed(): boolean {
     const looks = this.selected?.looks;
     return looks !== undefined && [looks.skin, looks.hair, looks.shirt, looks.trousers].some((color) => !color);
@@ -52,7 +52,7 @@ export class CharacterEditor {
     this.looks = character ? dressed(character.looks, character.character_id) : plain(NOBODY);
   }
 
-  /** True when it is stored; an edit from elsewhere is shown instead of being overwritten. */
+  /** True when it was stored; a concurrent edit is shown instead of being overwritten. */
   save = () =>
     this.#work(async () => {
       if (!this.selected) return;
@@ -72,7 +72,7 @@ export class CharacterEditor {
       this.selected = { ...this.selected, active: true };
     });
 
-  /** Another one, dressed like the one on the stage. */
+  /** Creates a character with the current looks. */
   create = (name: string) =>
     this.#work(async () => {
       const made = await createCharacter(name, plain(this.looks));
@@ -103,7 +103,7 @@ export class CharacterEditor {
   }
 }
 
-/** The same looks give the same text, whatever the order of their parts. */
+/** A canonical text of looks, independent of property order. */
 function order(looks: CharacterLooks): [string, unknown][] {
   const chosen = Object.entries(looks).filter(([, value]) => value !== undefined && value !== null);
   return chosen.sort(([a], [b]) => a.localeCompare(b));

@@ -1,4 +1,4 @@
-// The live picture of the editor: one avatar on a round platform, drawn by the same code that draws it in worlds.
+// The 3D preview of the editor: one avatar on a round platform, drawn by the player's code.
 import {
   AmbientLight,
   Color,
@@ -17,7 +17,7 @@ import { Avatar } from '../../player/view/avatar';
 import { Crowd } from '../../player/view/crowd';
 import { avatarLook } from '../../player/view/look';
 
-/** What the avatar does, so that a look can be judged in motion. */
+/** Animation of the avatar. */
 export type Act = 'stand' | 'walk' | 'jump';
 
 const ORIGIN = { x: 0, y: 0, z: 0 };
@@ -26,7 +26,7 @@ const JUMP_S = 0.9;
 
 export class Stage {
   act: Act = 'stand';
-  /** Turn of the figure, in radians; 0 looks at the visitor. */
+  /** Rotation in radians; 0 faces the camera. */
   turn = 0.45;
   #renderer: WebGLRenderer;
   #scene = new Scene();
@@ -72,7 +72,7 @@ export class Stage {
     this.#renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     this.#renderer.setSize(width, height, false);
     this.#camera.aspect = width / height;
-    // In a narrow window the figure would be cut off at the sides.
+    // A narrow viewport would cut the avatar off at the sides.
     this.#camera.position.z = 5.6 * Math.max(1, 0.72 / this.#camera.aspect);
     this.#camera.updateProjectionMatrix();
   }
@@ -88,7 +88,7 @@ export class Stage {
     const dt = Math.min(0.1, (now - this.#last) / 1000);
     this.#last = now;
     if (!this.#still) this.#time += dt;
-    // The figure walks where it looks; the platform stays under it, and the whole scene is turned instead.
+    // The avatar walks in place in its look direction; the whole scene is rotated instead.
     const walking = this.act === 'walk' ? SPEED_MS : 0;
     const hop = (this.#time % JUMP_S) / JUMP_S;
     const jumping = this.act === 'jump' && !this.#still;

@@ -1,5 +1,5 @@
-// What there is to choose from, in words. The colours are those that worlds pick for whoever never chose; they stand
-// here again because the view's own list comes with three.js.
+// Labels of the options. The colours equal the defaults picked by worlds; they are duplicated
+// here because the view's list would load three.js.
 import type { CharacterLooks, FaceName, HatName } from '../../generated/rest';
 import { hashText } from '../../lib/hash';
 
@@ -29,7 +29,7 @@ export const FACES_WORN: readonly { value: FaceName; label: string }[] = [
   { value: 'fierce', label: 'Fierce' },
 ];
 
-/** Looks with every colour filled in: worlds pick those that nobody chose, and the editor has to show something definite. */
+/** Looks with all colours set: worlds pick defaults for missing ones, but the editor needs concrete values. */
 export function dressed(looks: CharacterLooks, characterId: string): CharacterLooks {
   const hash = hashText(characterId);
   const pick = (list: readonly string[], shift: number): string | undefined => list[(hash >>> shift) % list.length];

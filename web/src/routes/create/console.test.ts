@@ -1,4 +1,4 @@
-// The console page's lists: what is kept, what is shown, what scripts cost.
+// The lists of the console page: retention, filters, script costs.
 import { expect, test } from 'vitest';
 import type { ConsoleEntry, ConsoleScript, ConsoleWorld } from '../../generated/rest';
 import { append, bytes, costs, from, LINES_KEPT, place, share, visible } from './console';
@@ -39,7 +39,7 @@ const world = (id: string, running: boolean, scripts: ConsoleScript[]): ConsoleW
   scripts,
 });
 
-test('lines are added once, bounded, and start anew with the server', () => {
+test('lines are added once, bounded, and reset when the server restarts', () => {
   let lines = append([], [line(1), line(2)]);
   expect(append(lines, [])).toBe(lines);
   lines = append(lines, [line(3)]);
@@ -74,7 +74,7 @@ test('costs are summed over the worlds that run', () => {
   expect(costs(worlds, 'w2').map((s) => s.path)).toEqual(['A']);
 });
 
-test('figures read well', () => {
+test('values are formatted readably', () => {
   expect([bytes(12), bytes(2048), bytes(20 * 1024), bytes(3 * 1024 * 1024)]).toEqual([
     '12 B',
     '2.0 KiB',
@@ -84,7 +84,7 @@ test('figures read well', () => {
   expect([share(0, 10), share(0.001, 10), share(5, 10), share(50, 10)]).toEqual(['0%', '1.0%', '50.0%', '100.0%']);
 });
 
-test('a line of browsers says which and how often', () => {
+test('a line from browsers names them and the count', () => {
   expect(from({ browser: 'Firefox on Linux', count: 1, players: 1 })).toBe('Firefox on Linux');
   expect(from({ browser: 'Firefox on Linux', count: 3, players: 2 })).toBe('Firefox on Linux ×3');
 });

@@ -1,15 +1,15 @@
-// What the console page makes of the server's answers. Pure, so that it can be tested without a browser.
+// Processes console responses for display. Pure, so that it can be tested without a browser.
 import type { ConsoleClient, ConsoleEntry, ConsoleScript, ConsoleWorld } from '../../generated/rest';
 
 export type Level = 'all' | 'warn' | 'error';
 
-/** Lines that the page keeps; the oldest go. */
+/** Maximum lines; the oldest are dropped. */
 export const LINES_KEPT = 1000;
-/** What a world's scripts share by default: 4 ms of each tick at 60 Hz, and 64 MiB. */
+/** Default budget of a world's scripts: 4 ms per tick at 60 Hz, and 64 MiB. */
 export const CPU_BUDGET_MS_PER_S = 240;
 export const MEMORY_BUDGET_BYTES = 64 * 1024 * 1024;
 
-/** The known lines and the new ones. A number that goes back means that the server started anew. */
+/** Appends new lines. A decreasing number means that the server restarted. */
 export function append(known: ConsoleEntry[], fresh: ConsoleEntry[]): ConsoleEntry[] {
   if (fresh.length === 0) return known;
   const last = known.at(-1)?.number ?? 0;
@@ -30,12 +30,12 @@ export function place(line: ConsoleEntry): string {
   return line.line === null ? line.script : `${line.script}:${line.line}`;
 }
 
-/** `Firefox on Linux ×3`: which browsers said it, and how often. */
+/** `Firefox on Linux ×3`: the reporting browsers and their counts. */
 export function from({ browser, count }: ConsoleClient): string {
   return count === 1 ? browser : `${browser} ×${count}`;
 }
 
-/** The scripts of all worlds, or of one, summed by path; the dearest first. */
+/** The scripts of all worlds, or of one, summed by path; the most expensive first. */
 export function costs(worlds: ConsoleWorld[], worldId: string | null): ConsoleScript[] {
   const sums = new Map<string, ConsoleScript>();
   for (const world of worlds) {
@@ -68,7 +68,7 @@ export function bytes(count: number): string {
   return kib < 1024 ? `${kib.toFixed(kib < 10 ? 1 : 0)} KiB` : `${(kib / 1024).toFixed(1)} MiB`;
 }
 
-/** A share of a budget as a width, never quite nothing when there is something. */
+/** A share of a budget as a width, at least a minimum when it is not zero. */
 export function share(value: number, budget: number): string {
   if (value <= 0) return '0%';
   return `${Math.max(1, Math.min(100, (100 * value) / budget)).toFixed(1)}%`;

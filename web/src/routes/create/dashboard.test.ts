@@ -1,8 +1,8 @@
-// Words and sums of the creator's plots.
+// Labels and sums of the dashboard.
 import { expect, test } from 'vitest';
 import { dayLabel, share, spanLabel, sum } from './dashboard';
 
-test('days and spans have short names', () => {
+test('days and intervals have short labels', () => {
   expect(dayLabel('2026-11-16')).toBe('Nov 16');
   expect(dayLabel('nonsense')).toBe('nonsense');
   expect(spanLabel('2026-11-16T09:05:00Z', 300)).toBe('Nov 16, 09:05');

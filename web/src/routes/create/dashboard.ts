@@ -1,4 +1,4 @@
-// Words and sums for the creator's plots.
+// Labels and sums for the dashboard.
 import type { DashboardDay } from '../../generated/rest';
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
@@ -18,14 +18,14 @@ export function dayLabel(date: string): string {
   return Number.isNaN(at.getTime()) ? date : day.format(at);
 }
 
-/** The start of a span: with the time of day while spans are shorter than one. */
+/** The start of an interval, with the time of day for intervals shorter than a day. */
 export function spanLabel(rfc3339: string, span_s: number): string {
   const at = new Date(rfc3339);
   if (Number.isNaN(at.getTime())) return '';
   return (span_s < DAY_S ? hour : day).format(at);
 }
 
-/** "34 %"; a dash while nobody could have come back. */
+/** "34 %"; a dash without eligible players. */
 export const share = (pct: number | null): string => (pct === null ? '–' : `${Math.round(pct)} %`);
 
 export const sum = (days: readonly DashboardDay[], what: Exclude<keyof DashboardDay, 'day'>): number =>

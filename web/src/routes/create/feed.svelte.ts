@@ -1,4 +1,4 @@
-// Asks for a game's console once a second while somebody looks, and keeps what came.
+// Polls a game's console once a second while the page is visible, and stores the lines.
 import type { ConsoleEntry, ConsolePage } from '../../generated/rest';
 import { getConsole } from '../../lib/api';
 import { append } from './console';
@@ -14,11 +14,11 @@ export class ConsoleFeed {
 
   constructor(private readonly gameId: string) {}
 
-  /** Starts asking; returns what ends it. */
+  /** Starts polling; returns a function that stops it. */
   start(): () => void {
     let timer: ReturnType<typeof setTimeout>;
     const round = async (): Promise<void> => {
-      // A hidden tab need not ask; what it missed comes with the next answer.
+      // A hidden tab does not poll; missed lines arrive with the next response.
       if (!document.hidden || !this.page) await this.ask();
       timer = setTimeout(() => void round(), EVERY_MS);
     };

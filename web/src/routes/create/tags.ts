@@ -1,4 +1,4 @@
-// Tags as creators type them, and what the store takes.
+// Parsing and validation of tags.
 
 export const TAGS_MAX = 10;
 const TAG_CHARACTERS_MAX = 24;
@@ -9,7 +9,7 @@ export function splitTags(text: string): string[] {
   return [...new Set(tags.filter((tag) => tag !== ''))];
 }
 
-/** What is wrong with the first tag that the store would refuse. */
+/** The problem of the first invalid tag. */
 export function badTag(tags: readonly string[]): string | null {
   for (const tag of tags) {
     if (tag.length > TAG_CHARACTERS_MAX) return `“${tag}” is longer than ${TAG_CHARACTERS_MAX} characters`;

@@ -1,9 +1,9 @@
-// Sends a package in parts that can be taken up again: after a lost line by itself, after a reload when the same file is given again.
+// Uploads a package in resumable parts: resumes automatically after a lost connection, and after a reload when the same file is chosen.
 import type { Channel, PackageReport, PublishResponse, UploadState } from '../../generated/rest';
 import { ApiError, call } from '../../lib/api';
 
 const PART_BYTES = 1 << 20;
-/** A line that is down is asked again after these pauses; then the visitor decides. */
+/** Retry delays after a lost connection; then the user decides. */
 const RETRY_MS = [500, 1500, 4000, 8000];
 const KEPT = 'frolic.uploads';
 const KEPT_MAX = 8;
@@ -19,10 +19,10 @@ export class PackageUpload {
   stage = $state<UploadStage>('ready');
   sent = $state(0);
   size = $state(0);
-  /** Set while a lost line is waited for. */
+  /** Set while waiting for the connection. */
   waiting = $state(false);
   error = $state.raw<Error | null>(null);
-  /** What is wrong with the package, when that is why it was refused. */
+  /** The validation report, if the package was refused. */
   report = $state.raw<PackageReport | null>(null);
   result = $state.raw<PublishResponse | null>(null);
   #abort: AbortController | null = null;
@@ -69,7 +69,7 @@ export class PackageUpload {
     }
   }
 
-  /** Gives up; the server forgets what it has. */
+  /** Cancels the upload; the server deletes its parts. */
   async cancel(): Promise<void> {
     this.#abort?.abort();
     const id = this.#id;
@@ -77,11 +77,11 @@ export class PackageUpload {
     this.stage = 'ready';
     if (!id) return;
     forgetId(id);
-    // When this fails, the server gives the upload up by itself after a while.
+    // If this fails, the upload expires on the server.
     await call('DELETE', `/api/uploads/${id}`, { as: 'me' }).catch(() => undefined);
   }
 
-  /** Stops sending; what the server has can be taken up again. */
+  /** Pauses the upload; it can be resumed. */
   stop(): void {
     this.#abort?.abort();
   }
@@ -106,7 +106,7 @@ export class PackageUpload {
         if (signal.aborted || wait === undefined || !mayPass(error)) throw error;
         this.waiting = true;
         await pause(wait, signal);
-        // The part may have arrived although its answer did not.
+        // The part may have arrived although its response did not.
         const known = await call<UploadState>('GET', `/api/uploads/${state.upload_id}`, { as: 'me', signal }).catch(
           () => null,
         );
@@ -136,7 +136,7 @@ export class PackageUpload {
   }
 }
 
-/** Whether an error may be gone in a moment: the line, a busy server, or two answers that crossed. */
+/** Whether an error is transient: connection, busy server, or a conflict of concurrent requests. */
 export function mayPass(error: unknown): boolean {
   return (
     error instanceof ApiError &&
@@ -148,7 +148,7 @@ export function isReport(value: unknown): value is PackageReport {
   return typeof value === 'object' && value !== null && Array.isArray((value as { problems?: unknown }).problems);
 }
 
-/** SHA-256 in hex; `null` where the browser keeps it to secure pages. */
+/** SHA-256 in hex; `null` where the browser requires a secure context. */
 async function hashOf(file: Blob): Promise<string | null> {
   if (!globalThis.crypto?.subtle) return null;
   const digest = await crypto.subtle.digest('SHA-256', await file.arrayBuffer());
@@ -178,7 +178,7 @@ function keep(all: Record<string, string>): void {
   try {
     localStorage.setItem(KEPT, JSON.stringify(Object.fromEntries(Object.entries(all).slice(-KEPT_MAX))));
   } catch {
-    // Then it cannot be taken up after a reload; everything else works.
+    // It cannot be resumed after a reload; everything else works.
   }
 }
 

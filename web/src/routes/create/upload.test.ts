@@ -1,4 +1,4 @@
-// Uploads in parts: a lost answer, a refusal with a report, and taking an upload up again.
+// Uploads in parts: a lost response, a refusal with a report, and resuming.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { forgetSession, saveSession } from '../../lib/session';
 import { PackageUpload } from './upload.svelte';
@@ -17,7 +17,7 @@ const state = (received: number) => ({
 const file = new Blob([new Uint8Array(10)]);
 const wish = { channel: 'stable' as const, notes: '' };
 
-/** A server in memory; `answer` may stand in for it. */
+/** An in-memory server; `answer` may override it. */
 function serve(answer: (call: Call, received: number) => Response | 'lost' | null): Call[] {
   const calls: Call[] = [];
   let received = 0;
@@ -50,7 +50,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test('a part whose answer was lost is not sent twice', async () => {
+test('a part whose response was lost is not sent twice', async () => {
   let lost = false;
   const calls = serve((call) => {
     if (call.offset !== 4 || lost) return null;
@@ -64,7 +64,7 @@ test('a part whose answer was lost is not sent twice', async () => {
   expect(upload.sent).toBe(10);
 });
 
-test('a refused package gives its report, and is not kept to go on with', async () => {
+test('a refused package has a report and is not resumable', async () => {
   const report = {
     problems: [
       { severity: 'error', rule: 'scene', file: 'scene.json', line: 3, column: null, message: 'no spawn point' },
@@ -84,7 +84,7 @@ test('a refused package gives its report, and is not kept to go on with', async 
   expect(calls.filter(({ method, path }) => method === 'POST' && path === '/api/uploads')).toHaveLength(2);
 });
 
-test('the same file goes on where it was after a reload', async () => {
+test('the same file resumes after a reload', async () => {
   let down = true;
   const calls = serve((call) =>
     down && call.offset === 4 ? json({ error: { code: 'x', message: 'No.' } }, 403) : null,

@@ -1,4 +1,4 @@
-// What a game's scripts may use (game.toml, [capabilities]), in words for players. Chat is part of every game.
+// Describes a game's capabilities (game.toml, [capabilities]) to players. Chat is part of every game.
 
 const WORDS: Record<string, string> = {
   store: 'saves your progress',

@@ -1,8 +1,8 @@
-// How far away the worlds are: the best of a few round trips to the machine that runs them.
+// Ping to the worlds: the minimum of several round trips to the machine that runs them.
 
 const ROUNDS = 3;
 
-/** Milliseconds, or `null` when nothing answered. The first trip warms the connection up and counts only if it is the best. */
+/** Milliseconds, or `null` without a response. The first trip warms up the connection. */
 export async function measurePing(signal?: AbortSignal, now = () => performance.now()): Promise<number | null> {
   let best: number | null = null;
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,4 +1,4 @@
-// Verdicts, states and kinds of targets in words for people.
+// Display texts of verdicts, states and target kinds.
 import type { Notice, NoticeState, TargetKind, Verdict } from '../../generated/rest';
 
 type Tone = 'plain' | 'leaf' | 'sun' | 'coral' | 'sky';
@@ -19,7 +19,7 @@ export const VERDICTS: readonly { value: Verdict; label: string }[] = [
 
 export const KINDS: Record<TargetKind, string> = { game: 'Game', user: 'Player', spell: 'Spell', chat: 'Chat' };
 
-/** What the person concerned reads first. */
+/** The title of a notice. */
 export function titleOf({
   verdict,
   target_kind,

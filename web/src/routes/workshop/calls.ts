@@ -1,4 +1,4 @@
-// The calls about spells: drafts, builds, revisions, publishing.
+// API calls for spells: drafts, builds, revisions, publishing.
 import type {
   BuildRequest,
   BuildStarted,
@@ -25,7 +25,7 @@ export const getSpell = (id: string, signal?: AbortSignal): Promise<SpellInfo> =
 export const revisions = (id: string, signal?: AbortSignal): Promise<RevisionList> =>
   call('GET', spell(id, '/revisions'), { query: { per_page: 20 }, signal });
 
-/** Begins a spell; whoever is nobody yet becomes a guest. */
+/** Creates a spell; signs in as a guest if necessary. */
 export const createSpell = (display_name: string): Promise<DraftCreated> =>
   call('POST', '/api/spells', { body: { display_name }, as: 'guest' });
 export const build = (id: string, body: BuildRequest): Promise<BuildStarted> =>
@@ -36,7 +36,7 @@ export const cancelJob = (id: string): Promise<JobInfo> =>
 export const publish = (id: string, revision_id: string, channel: SpellChannel): Promise<SpellPublished> =>
   call('POST', spell(id, '/publish'), { body: { revision_id, channel }, as: 'me' });
 
-/** The text of a revision's code. */
+/** The source code of a revision. */
 export async function codeOf(id: string, revision: string, signal?: AbortSignal): Promise<string> {
   const token = loadSession()?.token ?? (await session()).token;
   const path = spell(id, `/revisions/${encodeURIComponent(revision)}/files/spell.luau`);
@@ -45,7 +45,7 @@ export async function codeOf(id: string, revision: string, signal?: AbortSignal)
   return response.text();
 }
 
-/** What a new spell begins with. */
+/** The template of a new spell. */
 export const FIRST_CODE = `-- Runs on the server, where it changes the world, and with the same
 -- seed in every player's browser, where it is seen.
 local RADIUS = 4

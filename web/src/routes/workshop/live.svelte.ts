@@ -19,16 +19,16 @@ export interface Happening {
 
 const HAPPENINGS_MAX = 30;
 
-/** One connection, and what it told. */
+/** One connection and its received state. */
 export class Live {
   connected = $state(false);
-  /** Worlds that one may cast into: where one plays, one's own, and those whose owners allow it. */
+  /** Worlds the user may cast into: current, own, and those whose owners allow it. */
   worlds = $state.raw<WorldInfo[]>([]);
   world = $state<string | null>(null);
   happenings = $state.raw<Happening[]>([]);
   #socket: Socket | null = null;
   #count = 0;
-  /** Called for every step of one's builds. */
+  /** Called for every progress event of the user's builds. */
   onprogress: (progress: JobProgress) => void = () => undefined;
 
   async open(): Promise<void> {
@@ -59,7 +59,7 @@ export class Live {
     socket.on('error', ({ message }: { message: string }) => this.#tell(false, message));
   }
 
-  /** Asks again which worlds there are; one may have begun to play since. */
+  /** Reloads the worlds; the user may have joined one since. */
   refresh(): void {
     this.#socket?.emit('world.list', { castable: true });
   }
@@ -68,7 +68,7 @@ export class Live {
     this.#socket?.emit('world.join', { world_id });
   }
 
-  /** A world of one's own: the voxel sandbox. */
+  /** Creates a private sandbox world. */
   create(name: string): void {
     this.#socket?.emit('world.create', { name });
   }

@@ -1,4 +1,4 @@
-// Calls about worlds of one's own.
+// API calls for the user's worlds.
 import type { NewWorld, WorldChange, WorldInfo, WorldList, WorldSave, WorldSaveList } from '../../generated/rest';
 import { call } from '../../lib/api';
 import { loadSession } from '../../lib/session';
@@ -6,7 +6,7 @@ import { loadSession } from '../../lib/session';
 const PER_PAGE = 24;
 const path = (worldId: string): string => `/world/${encodeURIComponent(worldId)}`;
 
-/** The visitor's own worlds; nobody who never did anything here has any. */
+/** The user's worlds; empty without a session. */
 export async function ownWorlds(page: number, signal: AbortSignal): Promise<WorldList> {
   if (!loadSession()) return { worlds: [], total: 0, page: 1, per_page: PER_PAGE };
   return call<WorldList>('GET', '/worlds', { as: 'me', query: { mine: 'true', page, per_page: PER_PAGE }, signal });
@@ -32,6 +32,6 @@ export const goBack = (worldId: string, saveId: string): Promise<WorldSave> =>
 export const deleteSave = (worldId: string, saveId: string): Promise<void> =>
   call<void>('DELETE', `${path(worldId)}/saves/${encodeURIComponent(saveId)}`, { as: 'me' });
 
-/** Where Play leads: by the code, which also opens a private world. */
+/** The play path with the room code, which also opens private worlds. */
 export const worldPath = (world: WorldInfo): string =>
   `/play/${encodeURIComponent(world.game_id)}?room=${encodeURIComponent(world.room_code)}`;
