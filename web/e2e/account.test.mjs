@@ -1,5 +1,5 @@
-// Accounts on the site: a guest registers and keeps what they made, comes back with the password, gives a key to
-// the command line, ends sessions elsewhere, and an operator gives them a role.
+// Accounts on the site: a guest registers and keeps their content, signs in again with the password, creates an API key for
+// the command line, ends other sessions, and an operator grants a role.
 // Covers: web/src/routes/account, web/src/routes/admin, crates/platform/src/accounts
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -26,7 +26,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** Pictures of a page as it is, in both themes and at both sizes, where SCREENSHOTS says so; and nothing may stick out. */
+/** Takes screenshots in both themes and sizes if SCREENSHOTS is set, and checks that nothing overflows. */
 async function look(page, name) {
   for (const [size, viewport] of Object.entries({ wide: WIDE, phone: PHONE })) {
     await page.setViewportSize(viewport);
@@ -52,7 +52,7 @@ async function register(name) {
   return answer.body;
 }
 
-/** A page of somebody who is signed in already. */
+/** A page with a signed-in session. */
 async function pageOf(login, viewport = WIDE) {
   const kept = {
     token: login.session_token,
@@ -73,7 +73,7 @@ async function pageOf(login, viewport = WIDE) {
 
 const field = (page, label) => page.getByLabel(label, { exact: false });
 
-test('a guest registers, keeps what they made, and comes back with the password', async () => {
+test('a guest registers, keeps their content, and signs in again with the password', async () => {
   await register('Taken');
   const guest = (await server.call('POST', '/login', { body: { username: 'Zoe' } })).body;
   const page = await pageOf(guest);
@@ -95,7 +95,7 @@ test('a guest registers, keeps what they made, and comes back with the password'
   assert.equal(me.body.client_id, guest.client_id, 'the same person');
   assert.equal(me.body.kind, 'account');
 
-  // Out by the menu, with the keyboard; and in again, back to where she was.
+  // Signs out through the menu with the keyboard, and in again, back to the same page.
   await page.goto(`${server.url}/games/obby`);
   await page.getByRole('button', { name: 'Account of Zoe the Builder' }).press('Enter');
   await page.getByRole('menuitem', { name: 'Account' }).waitFor();
@@ -117,7 +117,7 @@ test('a guest registers, keeps what they made, and comes back with the password'
   await page.context().close();
 });
 
-test('a key made on the page publishes a game from the command line', async () => {
+test('an API key created on the page publishes a game from the command line', async () => {
   const page = await pageOf(await register('Keymaker'));
   await page.goto(`${server.url}/account`);
   await page.locator('[data-new-key]').click();
@@ -156,7 +156,7 @@ test('a key made on the page publishes a game from the command line', async () =
   await page.context().close();
 });
 
-test('signing out everywhere else ends the other browser, and deleting ends everything', async () => {
+test('signing out everywhere else ends the other session, and deletion ends all', async () => {
   const login = await register('Leaver');
   const page = await pageOf(login);
   const other = (await server.call('POST', '/api/login', { body: { username: 'Leaver', password: PASSWORD } })).body;
@@ -186,7 +186,7 @@ test('signing out everywhere else ends the other browser, and deleting ends ever
   await page.context().close();
 });
 
-test('the operator makes the first admin, who then runs the platform without the token', async () => {
+test('the operator grants the first admin role, which works without the token', async () => {
   await register('Ruler');
   await register('Helper');
   const operator = await openPage(browser, { viewport: WIDE });

@@ -1,10 +1,10 @@
-// Where one can walk in games/arena, from its scene: squares of a metre that nothing stands in, and the shortest way over them.
+// Walkable cells of games/arena, computed from its scene: free cells of one metre, and the shortest path over them.
 import { readFile } from 'node:fs/promises';
 
 const HALF = 32;
-/** Half the width of somebody who walks, and a little. */
+/** Character radius with a margin. */
 const WIDTH_M = 0.75;
-/** Lower things are stepped onto, higher ones walked under. */
+/** Heights that block: lower objects are stepped onto, higher ones walked under. */
 const STEP_M = 0.3;
 const HEAD_M = 2;
 
@@ -15,7 +15,7 @@ export async function readMap() {
     boxes.some((box) => x > box.x[0] - width && x < box.x[1] + width && z > box.z[0] - width && z < box.z[1] + width);
   const key = ([x, z]) => `${x},${z}`;
 
-  /** Whether a straight line between two points meets nothing. */
+  /** Whether the straight line between two points is free. */
   const clear = (from, to, width) => {
     const steps = Math.ceil(Math.hypot(to[0] - from[0], to[1] - from[1]) * 4);
     return Array.from({ length: steps + 1 }, (_, i) => i / steps).every(
@@ -23,7 +23,7 @@ export async function readMap() {
     );
   };
 
-  /** Points from one place towards another, up to where the other is in sight and at most so far away. */
+  /** A path towards a target, up to a point with line of sight within `reach`. */
   function way(from, to, near) {
     const start = from.map(Math.round);
     const before = new Map([[key(start), null]]);
@@ -51,7 +51,7 @@ export async function readMap() {
     return points;
   };
 
-  /** Leaves out what lies on a straight line. */
+  /** Removes collinear points. */
   const shortened = (points) => {
     const kept = [];
     for (let at = 0; at < points.length - 1;) {
@@ -66,7 +66,7 @@ export async function readMap() {
   return { way };
 }
 
-/** The outline on the ground of something that is in the way, generously. */
+/** The footprint of an obstacle, with a margin. */
 function boxOf(scene, entity) {
   if (entity.parent) return [];
   const prefab = scene.prefabs[entity.prefab]?.components ?? {};

@@ -1,6 +1,6 @@
 // The sample game Sunset Splash with two players in real pages: one shoots the
-// other until they are out, both see it, and they talk about it. What is where
-// stands in games/arena/README.md.
+// other until they are out, both see it, and they chat. The layout
+// is described in games/arena/README.md.
 // Covers: games/arena, crates/world, crates/client, web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -23,7 +23,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** Turns towards somebody all the time, as whoever aims does. Gives a function that stops it. */
+/** Keeps aiming at a player. Returns a function that stops it. */
 async function aimAt(player, target) {
   const timer = await player.page.evaluate((id) => {
     const aim = () => {
@@ -41,7 +41,7 @@ async function aimAt(player, target) {
 
 const combat = (player) => player.page.evaluate(() => window.__frolic.combat());
 
-/** Walks over open ground until the other one is near and nothing stands between. */
+/** Walks until the other player is near and in line of sight. */
 async function approach(player, [x, z]) {
   const map = await readMap();
   const [ownX, , ownZ] = await player.position();
@@ -62,7 +62,7 @@ async function say(player, text) {
   await player.page.keyboard.press('Enter');
 }
 
-test('whoever is alone has bots to play with, and they shoot', { timeout: 180_000 }, async () => {
+test('a single player gets bots that shoot', { timeout: 180_000 }, async () => {
   const player = await Player.enter(browser, server, { game: GAME, viewport: forWorlds({ width: 960, height: 540 }) });
   const bots = () => window.__frolic.entities().filter((entity) => entity.kind === 'npc');
   const start = await player.until(() => {
@@ -77,17 +77,17 @@ test('whoever is alone has bots to play with, and they shoot', { timeout: 180_00
       }),
     start,
   );
-  // Somebody gets hit sooner or later: the player, or one bot another.
+  // Eventually someone is hit: the player, or a bot by another.
   await player.until(() => window.__frolic.combat().drawn > 0, undefined, 120_000);
   assert.ok((await player.page.evaluate(bots)).length <= 3);
   assert.deepEqual(player.page.complaints, []);
   await player.leave();
 });
 
-test('one shoots the other: health falls, the hit is seen, and a knock-out counts', { timeout: 240_000 }, async () => {
+test('a shot lowers health, the hit is shown, and a knock-out counts', { timeout: 240_000 }, async () => {
   const ada = await Player.enter(browser, server, { game: GAME, viewport: forWorlds({ width: 960, height: 540 }) });
   const ben = await Player.enter(browser, server, { game: GAME, world: await ada.read('worldId') });
-  // Nobody else in the way of what is watched.
+  // No bots that could interfere.
   await say(ada, '/bots 0');
   await ada.until(() => window.__frolic.entities().every((entity) => entity.kind !== 'npc'));
   const ids = { a: await ada.read('entityId'), b: await ben.read('entityId') };

@@ -11,7 +11,7 @@ const ARGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // Two players are two pages: the one behind must not be put to sleep.
+  // Two players are two pages: background pages must not be throttled.
   '--disable-background-timer-throttling',
   '--disable-backgrounding-occluded-windows',
   '--disable-renderer-backgrounding',
@@ -28,7 +28,7 @@ export function launchBrowser() {
 
 /**
  * Opens a page in a context of its own (its own guest, its own storage).
- * Whatever the page complains about is kept in `page.complaints`.
+ * Console errors of the page are collected in `page.complaints`.
  */
 export async function openPage(browser, { viewport = SMALL, touch = false, prepare } = {}) {
   const context = await browser.newContext({ viewport, hasTouch: touch, isMobile: touch });
@@ -44,12 +44,12 @@ export async function openPage(browser, { viewport = SMALL, touch = false, prepa
 }
 
 /**
- * A page for a world that need not be large: drawing it in software is most of the work of a test. Where pictures are
- * taken it has their size.
+ * A small page: software rendering is most of the cost of a test. With SCREENSHOTS
+ * set it has the size of the pictures.
  */
 export const forWorlds = (viewport) => (process.env.SCREENSHOTS ? viewport : SMALL);
 
-/** A picture for whoever wants to look: only where SCREENSHOTS names a folder. */
+/** Takes a screenshot if SCREENSHOTS names a folder. */
 export async function picture(page, name) {
   const folder = process.env.SCREENSHOTS;
   if (!folder) return;

@@ -111,7 +111,7 @@ async function shows(player, pattern) {
   });
 }
 
-test('a desktop: widgets, keys, camera, effects, and what a client knows', async () => {
+test('desktop: widgets, keys, camera, effects and replicated state', async () => {
   const player = await Player.enter(browser, server, { game: 'widgets', viewport: { width: 1280, height: 720 } });
   const { page } = player;
   await shows(player, /Red 0 of 1, coin true, wall 7\.5/);
@@ -130,12 +130,12 @@ test('a desktop: widgets, keys, camera, effects, and what a client knows', async
   await page.keyboard.press('KeyF');
   await shows(player, /^Fixed 12$/);
   await picture(page, 'camera-fixed');
-  // The leaderboard has a column for each figure.
+  // The leaderboard has a column per stat.
   const board = page.locator('[data-leaderboard]');
   await board.locator('th', { hasText: 'Coins' }).waitFor();
   await board.locator('tr.own td', { hasText: /^1$/ }).first().waitFor();
   await picture(page, 'leaderboard');
-  // The pause menu names the game's own action with its key, and shows the same figures.
+  // The pause menu lists the game's action with its key, and the same stats.
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Controls' }).click();
   const controls = await page
@@ -156,7 +156,7 @@ test('a desktop: widgets, keys, camera, effects, and what a client knows', async
   await page.context().close();
 });
 
-test('a phone: the same widgets, and a button for the action', async () => {
+test('phone: the same widgets, and a button for the action', async () => {
   const player = await Player.enter(browser, server, {
     game: 'widgets',
     viewport: { width: 390, height: 844 },
@@ -174,7 +174,7 @@ test('a phone: the same widgets, and a button for the action', async () => {
   await page.context().close();
 });
 
-test('the reference is there, searchable, on a desktop and on a phone', async () => {
+test('the API reference is searchable on desktop and phone', async () => {
   for (const [name, viewport, touch] of [
     ['desktop', { width: 1280, height: 800 }, false],
     ['phone', { width: 390, height: 844 }, true],
@@ -198,7 +198,7 @@ test('the reference is there, searchable, on a desktop and on a phone', async ()
   }
 });
 
-/** A picture, made here: the repository has no binary files for tests. */
+/** A generated image: the repository has no binary test files. */
 function png(width, height, pixel) {
   const rows = Array.from({ length: height }, (_, y) => [
     0,

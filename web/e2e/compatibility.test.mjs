@@ -1,5 +1,5 @@
-// Programs that were written for other servers of this kind: every event, call, message and column that their documents
-// name, field by field, with nothing but a Socket.IO client, fetch and a WebSocket against a real platform. Their tables are in
+// Compatibility with programs written for similar servers: every event, call, message and column in their documentation,
+// field by field, with a plain Socket.IO client, fetch and a WebSocket against a real platform. The tables are in
 // crates/platform/tests/platform/tables.rs.
 // Covers: crates/platform/src/socketio, crates/platform/src/spells, crates/protocol
 import assert from 'node:assert/strict';
@@ -34,7 +34,7 @@ const kinds = {
   ws: (value) => typeof value === 'string' && value.startsWith('ws://'),
 };
 
-/** Every field that a document names is there and is of its kind. */
+/** Checks that every documented field exists with its type. */
 function has(what, value, fields) {
   assert.ok(kinds.object(value), `${what} is ${JSON.stringify(value)}`);
   for (const [name, kind] of Object.entries(fields)) {
@@ -72,7 +72,7 @@ const REVISION = {
 };
 const OP = { type: 'text', center: 'list', radius: 'count' };
 
-/** A client that keeps every event until it is asked for. */
+/** A client that buffers every event. */
 async function connect() {
   const socket = io(server.url, { reconnection: false, forceNew: true, transports: ['websocket'] });
   sockets.push(socket);
@@ -131,7 +131,7 @@ test('Socket.IO: connection, worlds and operations', async () => {
   has('world.info', info, { ...WORLD, world: 'object' });
   has('world.info.world', info.world, WORLD);
 
-  // Both forms of an operation, and the object that everybody gets.
+  // Both forms of an operation, and the broadcast object.
   for (const said of [
     { spell: { type: 'subtract', center: [8, 4, 8], radius: 2 } },
     { type: 'subtract', center: [14, 4, 8], radius: 2 },
@@ -271,7 +271,7 @@ test('REST: sessions, worlds, spells, administration and health', async () => {
   has('POST /api/spells/…/build', started, { job_id: 'text', spell_id: 'text' });
   let job;
   do {
-    // Without a token, as the documents have it.
+    // Without a token, as documented.
     job = await rest('GET', `/api/jobs/${started.job_id}`);
     has('GET /api/jobs', job, {
       status: 'text',
@@ -343,7 +343,7 @@ test('WebSocket: the envelope, the rooms and resuming', async () => {
     return { socket, messages, next, command };
   };
 
-  // Who they are travels in the address: playerId and token.
+  // Identity is passed in the URL: playerId and token.
   const query = new URLSearchParams({ playerId: login.client_id, token: login.session_token });
   const first = await open(`${base}?${query}`);
   const welcome = await first.next((one) => one.kind === 'welcome');
@@ -370,7 +370,7 @@ test('WebSocket: the envelope, the rooms and resuming', async () => {
   first.command(45, 'session', 'ack', { tick });
   await first.next((one) => one.kind === 'snapshot' && one.mode === 'delta');
 
-  // The token of the welcome brings the same character back.
+  // The token of the welcome resumes the same character.
   first.socket.close();
   await first.next((one) => one.kind === 'closed');
   query.set('resumeToken', welcome.resumeToken);

@@ -1,6 +1,6 @@
 // The creator's console: an error of a script shows on the page within seconds,
-// with its file, line, source and stack; what scripts cost stands below; and
-// nobody else sees any of it.
+// with its file, line, source and stack; script costs are shown below; and
+// other users see none of it.
 // Covers: web/src/routes/create, crates/platform/src/console.rs, crates/gameserver/src/console.rs
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -59,7 +59,7 @@ async function publish() {
   assert.equal(response.status, 201, await response.text());
 }
 
-/** A page of somebody who is logged in; without a login, of a stranger. */
+/** A page with a session, or without one for a stranger. */
 async function pageOf(login, options = {}) {
   const page = await openPage(browser, options);
   if (login) {
@@ -69,8 +69,8 @@ async function pageOf(login, options = {}) {
   return page;
 }
 
-test('an error of a script shows with its line, source and stack, and costs stand below', async () => {
-  // Starts the world; nobody has to be in it for its scripts to run.
+test('a script error is shown with line, source and stack, and costs below', async () => {
+  // Starts the world; its scripts run without players.
   await server.join({ game_id: 'noisy' });
   const page = await pageOf(creator, { viewport: { width: 1100, height: 800 } });
   await page.goto(`${server.url}/games/noisy`);
@@ -110,7 +110,7 @@ test('it fits a phone', async () => {
   await page.context().close();
 });
 
-test('others see no console and no way to it, and an operator does', async () => {
+test('other users have no access to the console, an operator has', async () => {
   const page = await pageOf(null);
   await page.goto(`${server.url}/games/noisy`);
   await page.locator('[data-play]').waitFor();

@@ -1,5 +1,5 @@
-// A creator on the site: uploads a package that is refused with a report, then one that is taken, looks after its page
-// and pictures, rolls a version out and back, sees what players did; and nobody else may.
+// A creator on the site: uploads a package that is refused with a report, then a valid one, edits its page
+// and pictures, rolls a version out and back, and sees the dashboard, which other users cannot.
 // Covers: web/src/routes/create, crates/platform/src/store
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -41,7 +41,7 @@ async function pack(version) {
   return file;
 }
 
-/** Saves the page of a game and waits until it is. */
+/** Saves a game's page and waits for the response. */
 async function save(page) {
   await page.locator('[data-save]').click();
   await page.locator('[data-save][disabled][aria-busy=false]').waitFor();
@@ -53,7 +53,7 @@ async function pick(page, file) {
   await page.locator('[data-send]').waitFor();
 }
 
-test('a guest starts from nothing, and a bad package is refused with a report', async () => {
+test('a guest starts, and an invalid package is refused with a report', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/create`);
   await page.getByText('Sign in to continue').waitFor();
@@ -83,7 +83,7 @@ test('a guest starts from nothing, and a bad package is refused with a report', 
   await page.context().close();
 });
 
-test('a package goes up in parts, through a line that breaks, and is in the store', async () => {
+test('a package is uploaded in parts despite a lost connection, and is in the store', async () => {
   const page = await pageOf(browser, creator);
   await page.goto(`${server.url}/upload`);
   await pick(page, await pack('1.0.0'));
@@ -105,7 +105,7 @@ test('a package goes up in parts, through a line that breaks, and is in the stor
   await page.context().close();
 });
 
-test('the page of the game is edited: words, tags, pictures, who finds it', async () => {
+test('the store page is edited: description, tags, pictures, visibility', async () => {
   const page = await pageOf(browser, creator);
   await page.goto(`${server.url}/create/tower/edit`);
   await page.getByLabel('Description').fill('Climb. <b>Do not</b> look down.');
@@ -116,7 +116,7 @@ test('the page of the game is edited: words, tags, pictures, who finds it', asyn
   await page.locator('[data-shot]').first().waitFor();
   await look(page, 'manage-edit');
 
-  // Somebody else (another tab) was quicker: nothing is overwritten, and what was typed stays.
+  // Another tab saved first: nothing is overwritten, and typed text stays.
   const other = await pageOf(browser, creator);
   await other.goto(`${server.url}/create/tower/edit`);
   await other.getByLabel('Name').fill('Tower of Mira');
@@ -146,14 +146,18 @@ test('the page of the game is edited: words, tags, pictures, who finds it', asyn
   await page.context().close();
 });
 
-test('a new version goes to beta, then to a share, to everybody, and back', async () => {
+test('a new version goes to beta, to a share, to everyone, and back', async () => {
   const page = await pageOf(browser, creator);
   await page.goto(`${server.url}/upload?game=tower`);
   await pick(page, await pack('1.1.0'));
   await page.getByLabel('Channel').selectOption('beta');
   await page.locator('[data-send]').click();
   await page.locator('[data-upload-done]').waitFor();
-  assert.equal((await server.call('GET', '/api/games/tower')).body.version, '1.0.0', 'everybody keeps what they had');
+  assert.equal(
+    (await server.call('GET', '/api/games/tower')).body.version,
+    '1.0.0',
+    'other players keep their version',
+  );
   assert.equal((await server.call('GET', '/api/games/tower')).body.beta_version, '1.1.0');
 
   await page.goto(`${server.url}/create/tower/versions`);
@@ -175,7 +179,7 @@ test('a new version goes to beta, then to a share, to everybody, and back', asyn
   await page.context().close();
 });
 
-test('the dashboard shows what players did, and is for the creator alone', async () => {
+test('the dashboard shows plays, to the creator only', async () => {
   await server.join({ game_id: 'tower' });
   await server.join({ game_id: 'tower' });
   const page = await pageOf(browser, creator);

@@ -1,5 +1,5 @@
-// `frolic dev`: a page plays a folder, a file of it is saved, and the page shows the change, with the
-// state that the script kept. Prints how long that took.
+// `frolic dev`: a page plays a folder, a file is saved, and the page shows the change, with the
+// preserved state of the script. Prints the latency.
 // Covers: crates/frolic/src/commands, web/src/player
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -134,7 +134,7 @@ async function liveAfter(player, name, text, shown) {
   return performance.now() - began;
 }
 
-test('what is saved is live in the page, with its state; what is broken changes nothing', async () => {
+test('saved changes are live with preserved state; broken code changes nothing', async () => {
   const player = await Player.enter(browser, dev, { game: 'workshop' });
   await shows(player, 'first');
   const world = await player.read('worldId');
@@ -164,7 +164,7 @@ test('what is saved is live in the page, with its state; what is broken changes 
   await rm(path.join(folder, 'scripts/StarterGui/New.luau'));
   await player.until(() => !window.__frolic.hudTexts().includes('brand new'));
 
-  // Server code that does worse goes by itself, and the one before it returns.
+  // Server code that fails is rolled back to the previous version.
   await save(MAIN, `${server_script('bad')}\nfunction OnTick() error("oh no") end`);
   await dev.until(/Main\.luau:\d+: oh no \(revision [0-9a-f]{8}, script [0-9a-f]{8}\)/);
   await dev.until(/swapped back from revision/);
@@ -181,11 +181,11 @@ test('what is saved is live in the page, with its state; what is broken changes 
   await player.close();
 });
 
-/** The page shows a scene with an entity of this name, while it plays. */
+/** Waits until the playing page shows an entity with this name. */
 const showsScene = (player, name) =>
   player.until((wanted) => window.__frolic?.ready && window.__frolic.sceneNames().includes(wanted), name);
 
-test('a saved scene is what the open page shows, and after F5 and Home, Play too', async () => {
+test('a saved scene appears in the open page, after a reload, and after Play', async () => {
   const player = await Player.enter(browser, dev, { game: 'workshop' });
   await showsScene(player, 'First');
   const began = performance.now();
@@ -200,7 +200,7 @@ test('a saved scene is what the open page shows, and after F5 and Home, Play too
   await player.page.goto(`${dev.url}/play/workshop?gfx=low`);
   await showsScene(player, 'Third');
 
-  // The rules of the game, too: a change of game.toml is a change of the world.
+  // A change of game.toml also changes the world.
   await save('game.toml', FILES['game.toml'].replace('1.0.0', '1.0.1'));
   await dev.until(/game\.toml changed: worlds restart/);
   await save('scene.json', scene('Fourth'));
@@ -211,7 +211,7 @@ test('a saved scene is what the open page shows, and after F5 and Home, Play too
   await player.close();
 });
 
-test('the link in the terminal makes the creator, once; everybody else is a player', async () => {
+test('the link in the terminal signs in the creator once; others are players', async () => {
   const page = await openPage(browser);
   await page.goto(`${dev.link}`.replace('#', '?gfx=low#'));
   const creator = new Player(page);
@@ -235,7 +235,7 @@ test('the link in the terminal makes the creator, once; everybody else is a play
   await late.close();
 });
 
-test('what client scripts print and raise reaches the terminal, the console and the errors', async () => {
+test('client script output and errors reach the terminal, the console and the error list', async () => {
   const [, link] = await dev.until(/The link for another one: (http:\S+)/);
   const page = await openPage(browser);
   await page.goto(link.replace('#', '?gfx=low#'));
@@ -251,14 +251,14 @@ test('what client scripts print and raise reaches the terminal, the console and 
   );
   await dev.until(/client StarterGui\/Noisy\.luau:2: careful/);
   await dev.until(/client StarterGui\/Noisy\.luau:4: .*index nil.*\(in Chrome on Linux, 3 times, revision/);
-  // What a script names and the game does not have.
+  // A missing asset.
   await save('scripts/StarterGui/Missing.luau', 'UI.Image({ Image = "none.png" })\nSound.Play("none.ogg")');
   await dev.until(/WARN client .*there is no file "none\.png" in this game/);
   await dev.until(/WARN client .*there is no file "none\.ogg" in this game/);
   await rm(path.join(folder, 'scripts/StarterGui/Missing.luau'));
-  // The line itself, as for errors of the server.
+  // The source line, as for server errors.
   await dev.until(/^\s+for i = 1, 3 do/);
-  // A guest's are heard too while the game is being made.
+  // Output of guests is included during development.
   const guest = await Player.enter(browser, dev, { game: 'workshop' });
   await page.goto(`${dev.url}/create/workshop/console`);
   const lines = page.locator('[data-console-lines]');
@@ -280,7 +280,7 @@ test('what client scripts print and raise reaches the terminal, the console and 
   await rm(path.join(folder, name));
 });
 
-/** What a command of the binary says before it ends. */
+/** The output of a command. */
 async function said(args, env = {}) {
   const child = spawn(binary(), args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   let text = '';
@@ -289,7 +289,7 @@ async function said(args, env = {}) {
   return { code, text };
 }
 
-test('commands that cannot work say what to do', async () => {
+test('failing commands say what to do', async () => {
   const second = await said(['dev', folder, '--port', '0', '--no-open']);
   assert.notEqual(second.code, 0);
   assert.match(second.text, /stop the other `frolic dev` of this game first/);

@@ -1,5 +1,5 @@
-// Network.InvokeServer in a game of its own: a page's script, and a
-// stranger's client, ask a server script and get its answer or its error.
+// Network.InvokeServer in its own game: a page's script, and a
+// third-party client, call a server script and get its result or error.
 // Covers: crates/script/builtin, crates/gameserver, web/src/player/luau
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -52,7 +52,7 @@ after(async () => {
   await server?.stop();
 });
 
-test("a page's script gets the answer, and the error where there is one", async () => {
+test("a page's script gets the result or the error", async () => {
   const player = await Player.enter(browser, server, { game: 'asking' });
   const texts = await player.until(() => {
     const shown = window.__frolic.hudTexts();
@@ -63,7 +63,7 @@ test("a page's script gets the answer, and the error where there is one", async 
   await player.close();
 });
 
-test("a stranger's client gets the same", async () => {
+test('a third-party client gets the same', async () => {
   const joined = await server.join({ game_id: 'asking' });
   const client = await JsonClient.open(joined.server_address, { ticket: joined.ticket });
   await client.next('welcome');

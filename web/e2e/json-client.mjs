@@ -1,7 +1,7 @@
-// A stranger's client: nothing but a WebSocket and the JSON form of the
+// A third-party client: only a WebSocket and the JSON format of the
 // messages, written from the documentation alone.
 
-/** One connection. Messages that nobody asked for yet are kept. */
+/** One connection. Unconsumed messages are buffered. */
 export class JsonClient {
   #socket;
   #messages = [];
@@ -66,9 +66,9 @@ export class JsonClient {
   }
 
   /**
-   * The first message that fits, past or future, each given out once; fails
-   * when the connection ends first. The others stay: a snapshot must not get
-   * lost because somebody waited for an ack.
+   * The first matching message, past or future, each returned once; rejects
+   * when the connection closes first. Other messages stay buffered: a snapshot must not get
+   * lost while waiting for an ack.
    */
   next(fits, what = fits.toString(), timeoutMs = 60_000) {
     const wanted = typeof fits === 'string' ? (message) => message.kind === fits : fits;
@@ -102,8 +102,8 @@ export class JsonClient {
 }
 
 /**
- * What a client that never acknowledges knows of the world: each snapshot
- * applied onto the last.
+ * The world state of a client that never acknowledges: each snapshot
+ * is applied to the previous one.
  */
 export class Replica {
   entities = new Map();

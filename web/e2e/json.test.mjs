@@ -1,5 +1,5 @@
-// A stranger's WebSocket client in the JSON form: it joins, walks and is seen,
-// and its mistakes get answers, not disconnects.
+// A third-party WebSocket client with the JSON format: it joins, walks and is seen,
+// and its mistakes are answered with errors, not disconnects.
 // Covers: crates/protocol, crates/gameserver
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -24,7 +24,7 @@ async function enter(where, options = {}) {
   return { joined, client, welcome, replica };
 }
 
-test('a ticket in the URL is welcomed, then the whole world comes', async () => {
+test('a ticket in the URL is accepted, then a full snapshot follows', async () => {
   const { joined, client, welcome } = await enter();
   assert.equal(welcome.v, 2);
   assert.equal(welcome.worldId, joined.world_id);
@@ -35,7 +35,7 @@ test('a ticket in the URL is welcomed, then the whole world comes', async () => 
   await client.close();
 });
 
-test('a full snapshot names every feature', async () => {
+test('a full snapshot contains every feature', async () => {
   const joined = await server.join();
   const client = await JsonClient.open(joined.server_address, { ticket: joined.ticket });
   const { mode, baseline, features } = await client.next('snapshot');
@@ -45,7 +45,7 @@ test('a full snapshot names every feature', async () => {
   await client.close();
 });
 
-test('a ticket in the first message is welcomed too', async () => {
+test('a ticket in the first message is accepted', async () => {
   const { client } = await enter({}, { handshake: true });
   await client.close();
 });
@@ -83,7 +83,7 @@ test('held keys move the character, and another client sees it', async () => {
   await Promise.all([walker.client.close(), watcher.client.close()]);
 });
 
-test('ping is answered, nonsense gets an error, and the connection lives on', async () => {
+test('ping is answered, invalid messages get an error, and the connection stays open', async () => {
   const { client } = await enter();
   const errorFor = (seq) =>
     client.next((message) => message.kind === 'error' && message.seq === seq, `error of ${seq}`);
@@ -128,7 +128,7 @@ test('a client that leaves disappears for the others', async () => {
   await stays.client.close();
 });
 
-test('a flood of commands ends in a kick that says why; the world goes on', async () => {
+test('a flood of commands ends in a kick with a reason; the world continues', async () => {
   const victim = await enter();
   const flooder = await enter({ world_id: victim.joined.world_id });
   for (let count = 0; count < 5_000; count += 1) flooder.client.send('session', 'ping', { t: count });

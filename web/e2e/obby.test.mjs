@@ -1,6 +1,6 @@
 // The sample game Sunny Steps in a real page: its scripts move a platform and
-// send whoever touches a kill brick back, and its HUD counts the falls. What
-// is where stands in games/obby/README.md.
+// send players that touch a kill brick back, and its HUD counts the falls. The
+// layout is described in games/obby/README.md.
 // Covers: games/obby, crates/world, crates/sim, web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -24,7 +24,7 @@ after(async () => {
 });
 
 const shows = (player, text) => player.until((wanted) => window.__frolic.hudTexts().includes(wanted), text);
-/** Whoever keeps walking may have fallen twice by the time a slow page is looked at. */
+/** On a slow page the player may have fallen more than once. */
 const hasFallen = (player) => player.until(() => window.__frolic.hudTexts().some((text) => /^Falls: [1-9]/.test(text)));
 
 test('the kill brick sends the player back, and only their HUD counts the fall', async () => {
@@ -43,7 +43,7 @@ test('the kill brick sends the player back, and only their HUD counts the fall',
   await Promise.all([falls.close(), stays.close()]);
 });
 
-test('the HUD is right again after a reload, though nobody joined anew', async () => {
+test('the HUD is correct after a reload, without a new join', async () => {
   const player = await Player.enter(browser, server, { game: GAME });
   await shows(player, 'Falls: 0');
   await player.holding('KeyW', async () => {
@@ -59,7 +59,7 @@ test('the HUD is right again after a reload, though nobody joined anew', async (
   await player.close();
 });
 
-test('the platform that a server script moves is seen to move', async () => {
+test('a platform moved by a server script moves on screen', async () => {
   const player = await Player.enter(browser, server, { game: GAME });
   const at = (id) => window.__frolic.entities().find((entity) => entity.id === id)?.position[2];
   const start = await player.until(at, MOVING_PLATFORM);

@@ -1,4 +1,4 @@
-// Looks at pages as people do: at both sizes, in both themes, with the names that screen readers need.
+// Checks pages at both sizes and in both themes, including accessible names.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,9 +7,9 @@ import { openPage } from './browser.mjs';
 export const WIDE = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 
-/** Pictures in both themes and at both sizes where SCREENSHOTS names a folder; nothing sticks out, everything has a name. */
+/** Takes screenshots in both themes and sizes if SCREENSHOTS is set; checks for overflow and accessible names. */
 export async function look(page, name) {
-  // A page's own code may still be on its way: the address changes before it is there.
+  // The page's chunk may still be loading: the URL changes first.
   await page.locator('main:not([aria-busy=true])').waitFor();
   const before = page.viewportSize();
   for (const [size, viewport] of Object.entries({ wide: WIDE, phone: PHONE })) {
@@ -32,7 +32,7 @@ export async function look(page, name) {
   assert.deepEqual(await pale(page), [], `${name}: words that are hard to read`);
 }
 
-/** What can be pressed or typed into, and would be read to a blind visitor as nothing; and more or fewer than one main heading. */
+/** Controls without an accessible name, and pages without exactly one main heading. */
 function unnamed(page) {
   return page.evaluate(() => {
     const wrong = [];
@@ -68,7 +68,7 @@ function unnamed(page) {
 async function pale(page) {
   const found = [];
   for (const colorScheme of ['light', 'dark']) {
-    // Without motion, colours do not fade from one theme into the other while they are measured.
+    // Reduced motion, so that colours are not measured during a transition.
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     found.push(...(await page.evaluate(measureContrast, colorScheme)));
   }
@@ -78,7 +78,7 @@ async function pale(page) {
 
 function measureContrast(scheme) {
   const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
-  // Any CSS colour, painted over what is below it.
+  // Any CSS colour, composited over its background.
   const over = (below, colour) => {
     canvas.fillStyle = `rgb(${below.join(' ')})`;
     canvas.fillRect(0, 0, 1, 1);
@@ -102,7 +102,7 @@ function measureContrast(scheme) {
       continue;
     const chain = [];
     for (let up = element; up; up = up.parentElement) chain.unshift(getComputedStyle(up));
-    // Pictures and gradients have no one colour.
+    // Images and gradients have no single colour.
     if (chain.some((style) => style.backgroundImage !== 'none' && !style.backgroundImage.includes('.svg'))) continue;
     let behind = [255, 255, 255];
     for (const style of chain) behind = over(behind, style.backgroundColor);
@@ -118,7 +118,7 @@ function measureContrast(scheme) {
   return wrong;
 }
 
-/** A page of somebody who is logged in already. */
+/** A page with a session. */
 export function pageOf(browser, login, viewport = WIDE) {
   const kept = {
     token: login.session_token,

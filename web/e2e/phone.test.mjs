@@ -36,7 +36,7 @@ async function middle(selector) {
   return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
-/** Pairs of a widget of the game and a control of ours that lie on each other, and short labels that are squeezed. */
+/** Overlapping pairs of game widgets and platform controls, and truncated short labels. */
 function covered() {
   const shown = (element) =>
     element.checkVisibility({ opacityProperty: true }) && element.getBoundingClientRect().width > 0;
@@ -46,7 +46,7 @@ function covered() {
     (control) => !control.closest('[data-widget]'),
   );
   const pairs = [];
-  // The platform's own parts keep out of each other's way as well.
+  // Platform controls must not overlap each other either.
   const own = all('[data-leaderboard], [data-hint]');
   const fixed = all('[data-stick], [data-jump], [data-fire], [data-action], [data-health]');
   const squeezed = widgets
@@ -66,11 +66,11 @@ function covered() {
   return { pairs, squeezed, widgets: widgets.length, controls: controls.length };
 }
 
-/** Block Meadow moves its bar when the phone is turned. */
+/** Block Meadow moves its bar when the phone is rotated. */
 const barIsIn = (place) => document.querySelector(`.${place} .Panel`) !== null;
 
 for (const game of ['obby', 'arena', 'sandbox', 'stealth']) {
-  test(`what ${game} shows and the controls keep out of each other's way, upright and on the side`, async () => {
+  test(`what ${game} shows and the controls do not overlap, in portrait and landscape`, async () => {
     const one = game === 'obby' ? player : await Player.enter(browser, server, { game, viewport: PHONE, touch: true });
     await one.until(() => document.querySelector('[data-widget]') !== null);
     const sizes = {
@@ -133,7 +133,7 @@ test('dragging beside the controls looks around, and the stick then walks that w
   await touch('touchEnd');
 });
 
-test('the menu shows the figures of the connection, as there is no Tab key', async () => {
+test('the menu shows the network stats, because there is no Tab key', async () => {
   await player.page.getByRole('button', { name: 'Menu' }).tap();
   await player.page.getByRole('button', { name: 'Settings' }).tap();
   await player.page.locator('[data-figures]').tap();
@@ -164,7 +164,7 @@ test('on the narrowest screen each setting has its name beside or above it', asy
   await player.page.setViewportSize(PHONE);
 });
 
-test('with the longest name everything that can be done about somebody is on the screen', async () => {
+test('with the longest name all player actions stay on screen', async () => {
   const {
     server_address: address,
     ticket,
@@ -187,7 +187,7 @@ test('with the longest name everything that can be done about somebody is on the
   other.close();
 });
 
-test('at 640 by 360 the middle of the screen is free, with chat, labels and hints on it', async () => {
+test('at 640 by 360 the middle of the screen stays free with chat, labels and hints', async () => {
   const one = await Player.enter(browser, server, { game: 'arena', viewport: { width: 640, height: 360 } });
   const { server_address: address, ticket } = await server.join({ world_id: await one.read('worldId') }, 'Chatterbox');
   const other = await JsonClient.open(address, { ticket });
@@ -217,7 +217,7 @@ test('at 640 by 360 the middle of the screen is free, with chat, labels and hint
   await one.close();
 });
 
-test('the page does not scroll or zoom under the fingers', async () => {
+test('touch gestures do not scroll or zoom the page', async () => {
   const overflow = await player.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
   assert.equal(await player.page.evaluate(() => window.scrollY), 0);

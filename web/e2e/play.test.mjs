@@ -21,7 +21,7 @@ after(async () => {
   await server?.stop();
 });
 
-test('a click on Play leads into the world', async (context) => {
+test('a click on Play joins the world', async (context) => {
   const { player, ms, steps } = await clickPlay();
   context.diagnostic(`from the click to the world: ${ms} ms (${steps})`);
   assert.match(await player.read('worldId'), /^world_/);
@@ -30,12 +30,12 @@ test('a click on Play leads into the world', async (context) => {
   await player.close();
 });
 
-test('a ticket that is no good any more when the page connects is replaced without a word', async () => {
+test('a ticket that expired before the page connects is replaced silently', async () => {
   const joins = [];
   const prepare = (context) =>
     changeJoin(context, async (joined) => {
       joins.push(joined.ticket);
-      // Somebody was quicker with the first one.
+      // The first ticket is used up by another connection.
       if (joins.length === 1)
         await (await JsonClient.open(joined.server_address, { ticket: joined.ticket })).next('welcome');
       return joined;
@@ -45,7 +45,7 @@ test('a ticket that is no good any more when the page connects is replaced witho
   await player.close();
 });
 
-test('the place in a tab stays young while it is played, so that a crash later on does not cost it', async () => {
+test('the saved seat is refreshed while playing, so that it survives a later crash', async () => {
   const player = await Player.enter(browser, server, { game });
   const keptAt = () => JSON.parse(sessionStorage.getItem('frolic.place')).at;
   const first = await player.page.evaluate(keptAt);
@@ -72,7 +72,7 @@ test('two players in one world see each other move', async () => {
     [adaId, x, z],
   );
 
-  // Once she stands still, both agree on where. A correction may still move her a little.
+  // Once she stands still, both pages agree on the position. A correction may still move her slightly.
   for (;;) {
     const stands = await ada.until(() => {
       const own = window.__frolic.entities().find((entity) => entity.own);
@@ -87,7 +87,7 @@ test('two players in one world see each other move', async () => {
   await Promise.all([ada.close(), ben.close()]);
 });
 
-test('a reload, and a step back and forth, come back to the same character', async () => {
+test('a reload and back/forward navigation resume the same character', async () => {
   const player = await Player.enter(browser, server, { game });
   const id = await player.read('entityId');
   await player.walk(2);
@@ -118,7 +118,7 @@ test('jumping lifts off the ground and lands again', async () => {
   await player.close();
 });
 
-/** Waits until the server has done so many more ticks: time in which something would have happened. */
+/** Waits for `count` server ticks, in which an effect would have been visible. */
 const ticks = async (player, count) => {
   const { tick } = await player.page.evaluate(() => window.__frolic.stats());
   await player.until((until) => window.__frolic.stats().tick >= until, tick + count);
@@ -127,7 +127,7 @@ const ticks = async (player, count) => {
 const stands = (player) =>
   player.until(() => Math.hypot(...window.__frolic.entities().find((entity) => entity.own).velocity) < 0.01);
 
-test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space presses, Esc closes', async () => {
+test('the pause menu has keyboard focus: no walking, Tab cycles, Space presses, Esc closes', async () => {
   const player = await Player.enter(browser, server, { game });
   const { page } = player;
   const menu = page.getByRole('dialog', { name: 'Paused' });
@@ -147,19 +147,19 @@ test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space
     const before = await player.position();
     await player.holding('KeyW', () => ticks(player, 60));
     const now = await player.position();
-    // In a second one walks five metres; who has just come in may still settle.
+    // A character walks five metres per second; a new one may still settle.
     assert.ok(Math.hypot(now[0] - before[0], now[2] - before[2]) < 0.3, `${way}: walked from ${before} to ${now}`);
     await page.keyboard.press('Escape');
     await menu.waitFor({ state: 'detached' });
   }
-  // A key that is held when the menu opens does not walk on either.
+  // A key held while the menu opens does not keep walking.
   await player.holding('KeyW', async () => {
     await player.untilMoved(0.5);
     await page.keyboard.press('Escape');
     await stands(player);
   });
 
-  // Others may be around, or away.
+  // Other players may be present or disconnected.
   const focused = () =>
     page.evaluate(() => document.activeElement?.textContent?.trim().replace(/^\d+ players?$/, 'Players') ?? '');
   const seen = [await focused()];
@@ -186,7 +186,7 @@ test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space
   await page.keyboard.press('Tab');
   await page.keyboard.press('Space');
   await page.getByText('Camera sensitivity').waitFor();
-  // Everything that has come with it is reached as well.
+  // The controls of an opened panel are reachable too.
   const reached = [];
   for (let at = 0; at < 30 && reached.at(-1) !== 'Resume'; at += 1) {
     await page.keyboard.press('Tab');
@@ -208,7 +208,7 @@ test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space
   await player.close();
 });
 
-test('a gamepad opens the menu with Start and leaves it with B', async () => {
+test('a gamepad opens the menu with Start and closes it with B', async () => {
   const prepare = (context) =>
     context.addInitScript(() => {
       window.pad = {
@@ -235,16 +235,16 @@ test('a gamepad opens the menu with Start and leaves it with B', async () => {
   await player.close();
 });
 
-test('the arrow keys turn the view, for who has no mouse', async () => {
+test('the arrow keys turn the view', async () => {
   const player = await Player.enter(browser, server, { game });
   const { yaw } = await player.page.evaluate(() => window.__frolic.view());
   await player.holding('ArrowRight', () => player.until((from) => window.__frolic.view().yaw < from - 0.3, yaw));
   await player.close();
 });
 
-test('the leaderboard is on the screen, P folds it up, and who closes the tab fades', async () => {
+test('the leaderboard is visible, P collapses it, and a closed tab is shown as away', async () => {
   const ada = await Player.enter(browser, server, { game });
-  // High enough for everybody's row.
+  // High enough for all rows.
   const ben = await Player.enter(browser, server, {
     game,
     world: await ada.read('worldId'),
@@ -271,7 +271,7 @@ test('the leaderboard is on the screen, P folds it up, and who closes the tab fa
   await ben.close();
 });
 
-test('a second tab of the same person says so in the first, which can take the game back', async () => {
+test('a second tab of the same player ends the first, which can take over again', async () => {
   const first = await Player.enter(browser, server, { game });
   const second = new Player(await first.page.context().newPage());
   await second.page.goto(`${server.url}/play/${game}?gfx=low&world=${await first.read('worldId')}`);
@@ -283,7 +283,7 @@ test('a second tab of the same person says so in the first, which can take the g
   await first.close();
 });
 
-test("the world's time is the server's, however slow the page draws", async () => {
+test('world time follows the server, however slow the page renders', async () => {
   const prepare = (context) =>
     context.addInitScript(() => {
       // Two frames a second.
@@ -300,7 +300,7 @@ test("the world's time is the server's, however slow the page draws", async () =
   await player.close();
 });
 
-test('Tab shows how the connection is doing', async () => {
+test('Tab shows the network stats', async () => {
   const player = await Player.enter(browser, server, { game });
   await player.page.keyboard.press('Tab');
   await player.page.getByText(/rtt/i).first().waitFor();
@@ -323,7 +323,7 @@ test('Tab shows how the connection is doing', async () => {
     await player.page.locator('[data-debug] dt', { hasText: figure }).waitFor();
   }
   assert.equal(await player.page.locator('[data-graphs] polyline').count(), 5);
-  // On a phone there is less room for it, and still one line for each figure.
+  // On a phone there is less space, but still one row per value.
   await player.page.setViewportSize({ width: 360, height: 780 });
   const broken = await player.page
     .locator('[data-debug] dt')
@@ -336,7 +336,7 @@ test('Tab shows how the connection is doing', async () => {
   await player.close();
 });
 
-/** A new visitor looks at the game's page and clicks on Play. Gives the time until the world is on the screen. */
+/** A new visitor opens the game's page and clicks Play. Returns the time until the world is on screen. */
 async function clickPlay() {
   const page = await openPage(browser, { prepare: lowQuality });
   await page.goto(`${server.url}/games/${game}`);
@@ -354,7 +354,7 @@ async function clickPlay() {
   return { player, ms: Math.round(shown - clicked), steps };
 }
 
-/** In the page: marks the click, and the frame after the first one of the world, when that one is on the screen. */
+/** Runs in the page: marks the click, and the frame after the first frame of the world. */
 function timeTheWay() {
   const watch = () => requestAnimationFrame(window.__frolic?.ready ? () => performance.mark('shown') : watch);
   const clicked = () => {
@@ -364,7 +364,7 @@ function timeTheWay() {
   document.addEventListener('click', clicked, { capture: true, once: true });
 }
 
-/** Play links carry no quality, so this page is told before it starts. */
+/** Sets the quality before the page starts, because play links do not contain it. */
 function lowQuality(context) {
   return context.addInitScript(() => {
     if (location.pathname.startsWith('/play/')) return;

@@ -1,10 +1,10 @@
-// Somebody who plays in a browser page: enters a world, walks, looks, and
-// knows what the page shows (through `window.__frolic`, web/src/player/debug.ts).
+// A player in a browser page: joins a world, walks, looks, and
+// reads the page's state (through `window.__frolic`, web/src/player/debug.ts).
 import { openPage } from './browser.mjs';
 
-/** Time for anything that should happen at once: software rendering is slow. */
+/** Timeout for immediate effects: software rendering is slow. */
 const PATIENCE_MS = 90_000;
-/** How often a condition in the page is looked at. */
+/** Polling interval of conditions in the page. */
 const POLLING_MS = 50;
 
 export class Player {
@@ -23,7 +23,7 @@ export class Player {
     this.page = page;
   }
 
-  /** Waits for the world; a failure tells what the page and the server say. */
+  /** Waits for the world; a failure includes the logs of page and server. */
   async ready(server) {
     try {
       await this.until(() => window.__frolic?.ready && window.__frolic.position() !== null);
@@ -38,7 +38,7 @@ export class Player {
     }
   }
 
-  /** Waits until `holds(argument)` is true in the page, and returns what it gave. */
+  /** Waits until `holds(argument)` is truthy in the page, and returns its value. */
   async until(holds, argument, timeout = PATIENCE_MS) {
     const handle = await this.page.waitForFunction(holds, argument, { polling: POLLING_MS, timeout });
     return handle.jsonValue();
@@ -79,7 +79,7 @@ export class Player {
     await this.holding(key, () => this.untilMoved(metres));
   }
 
-  /** Waits until this player is so far from where they are now. */
+  /** Waits until this player has moved by `metres`. */
   async untilMoved(metres) {
     const start = await this.position();
     await this.until(
@@ -109,7 +109,7 @@ export class Player {
     }
   }
 
-  /** Leaves by the menu, so that the others see it at once. */
+  /** Leaves through the menu, so that others see it immediately. */
   async leave() {
     await this.page.keyboard.press('Escape');
     await this.page.getByRole('link', { name: 'Leave' }).click();
@@ -122,8 +122,8 @@ export class Player {
 }
 
 /**
- * Changes what the platform answers to joins of these pages, once it is a place: a world that has yet to start answers
- * with what it waits for first, and with the place to whoever asks after it.
+ * Rewrites the platform's successful join responses for these pages: a starting world first answers
+ * with its progress, and with the seat when polled.
  */
 export function changeJoin(context, change) {
   return context.route(/\/join(\/[^/]+)?(\?.*)?$/, async (route) => {

@@ -1,4 +1,4 @@
-// Publishes a game that a test has written down.
+// Publishes a game defined in a test.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

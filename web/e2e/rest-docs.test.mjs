@@ -1,4 +1,4 @@
-// The page of the REST interface: made from the server's own document, searchable, and every call can be tried. With
+// The REST reference: rendered from the server's OpenAPI document, searchable, and every operation can be tried. With
 // SCREENSHOTS=folder it leaves pictures there.
 // Covers: web/src/routes/docs, crates/platform/src/openapi.rs
 import assert from 'node:assert/strict';
@@ -28,7 +28,7 @@ for (const [name, viewport, touch, scheme] of [
   ['desktop', { width: 1280, height: 800 }, false, 'light'],
   ['phone', { width: 390, height: 844 }, true, 'dark'],
 ]) {
-  test(`calls of the REST interface are described and can be tried (${name})`, async () => {
+  test(`REST operations are described and can be tried (${name})`, async () => {
     const page = await openPage(browser, { viewport, touch });
     await page.emulateMedia({ colorScheme: scheme });
     await page.goto(`${server.url}/docs/rest`);
@@ -47,7 +47,7 @@ for (const [name, viewport, touch, scheme] of [
     await call.getByText('"status": "ok"').waitFor();
     await shot(page, `rest-tried-${name}`);
 
-    // A call with a place in its path waits for it, and shows refusals as they are.
+    // An operation with a path parameter requires it, and shows errors unchanged.
     await search.fill('console');
     const guarded = page.locator('details#get-api-games-id-console');
     await guarded.locator('summary').click();
@@ -59,7 +59,7 @@ for (const [name, viewport, touch, scheme] of [
 
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= viewport.width, `nothing sticks out: ${wide}`);
-    // The browser itself complains about the 401 that was asked for.
+    // The browser logs the expected 401.
     assert.deepEqual(
       page.complaints.filter((text) => !text.includes('401')),
       [],

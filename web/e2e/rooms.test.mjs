@@ -1,6 +1,6 @@
 // One open port is enough: through a tunnel that forwards nothing but
-// the platform's own port, a browser plays, a stranger's client plays, and
-// both come back when the tunnel breaks.
+// the platform's port, a browser plays, a third-party client plays, and
+// both reconnect when the tunnel breaks.
 // Covers: crates/platform/src/rooms, crates/client
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -26,7 +26,7 @@ after(async () => {
   await server?.stop();
 });
 
-test('a browser behind one port plays with one that is not, and comes back after a lost line', async () => {
+test('a browser behind one port plays with a direct one, and reconnects after a lost connection', async () => {
   const sockets = [];
   const prepare = (context) =>
     context.on('page', (page) => page.on('websocket', (socket) => sockets.push(socket.url())));
@@ -58,7 +58,7 @@ test('a browser behind one port plays with one that is not, and comes back after
   await Promise.all([behind.close(), direct.close()]);
 });
 
-test("a stranger's client plays and resumes through the room address", async () => {
+test('a third-party client plays and resumes through the room URL', async () => {
   const joined = await server.join();
   const address = `${tunnel.url.replace('http', 'ws')}/api/rooms/${joined.room_code}/ws`;
   const client = await JsonClient.open(address, { ticket: joined.ticket });
@@ -83,7 +83,7 @@ test("a stranger's client plays and resumes through the room address", async () 
   const stands = after.entities.get(back.entityId).p;
   assert.ok(Math.hypot(stands[0] - stood[0], stands[2] - stood[2]) < 0.5, `at ${stands}, was at ${stood}`);
 
-  // Something that was heard behind the welcome says that it, and the next token, arrived.
+  // A message after the welcome confirms that the welcome and the next token arrived.
   again.send('session', 'ping', { t: 1 });
   await again.next('pong');
   const used = await JsonClient.open(address, { handshake: true, resumeToken: welcome.resumeToken });

@@ -1,5 +1,5 @@
-// The sample game Block Meadow in real pages: what one player digs another sees, on a phone too, and a stranger's JSON
-// client changes and reads the same ground. What is where stands in games/sandbox/README.md.
+// The sample game Block Meadow in real pages: what one player digs another sees, on a phone too, and a third-party JSON
+// client edits and reads the same terrain. The layout is described in games/sandbox/README.md.
 // Covers: games/sandbox, crates/terrain, crates/world/src/terrain, web/src/player/terrain
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -25,18 +25,18 @@ after(async () => {
 const drawn = (player, count = 20) => player.until((wanted) => window.__frolic.ground.chunks >= wanted, count);
 
 /**
- * Out of the protected middle, to the open meadow in the south. Who lets go there stands still early in the block at 8:
- * of those who stopped late in it some could not build before their feet, probably because they were in the way.
+ * Walks out of the protected centre to the open meadow in the south. Stopping there leaves the player early in the block at 8:
+ * players that stopped late in it sometimes could not build in front of their feet, probably because they were in the way.
  */
 async function toTheMeadow(player, x = 0.5) {
   await player.walkingTowards([x, 14], () => player.until(() => window.__frolic.position()[2] > 7.8));
   await player.until(() => Math.hypot(...window.__frolic.entities().find((entity) => entity.own).velocity) < 0.1);
 }
 
-/** Down and ahead: a block near the feet, and not so near that the player is in its way. */
+/** Down and ahead: a block near the feet, but not overlapping the player. */
 const lookDown = (player) => player.page.evaluate(() => window.__frolic.look(Math.PI, -0.8));
 
-test('what one digs and builds, the other sees', async () => {
+test('a player sees what another digs and builds', async () => {
   const ada = await Player.enter(browser, server, { game: GAME });
   const bob = await Player.enter(browser, server, { game: GAME, world: await ada.read('worldId') });
   await Promise.all([drawn(ada), drawn(bob)]);
@@ -46,7 +46,7 @@ test('what one digs and builds, the other sees', async () => {
   const { width, height } = ada.page.viewportSize();
   await ada.page.mouse.move(width / 2, height / 2);
   const [x, , z] = await ada.position();
-  // What Bob's page knows of the blocks before Ada's feet.
+  // The blocks in front of Ada in Bob's page.
   const before = await watch(bob, [Math.floor(x) + 0.5, Math.floor(z) + 0.5]);
   await ada.page.mouse.down();
   await bob.until((start) => window.__look() !== start, before);
@@ -62,7 +62,7 @@ test('what one digs and builds, the other sees', async () => {
   await Promise.all([ada.close(), bob.close()]);
 });
 
-/** Lets a page look at the blocks around a place; gives what it sees. */
+/** Reads the blocks around a position from a page. */
 function watch(player, [x, z]) {
   return player.page.evaluate(
     ([x, z]) => {
@@ -76,7 +76,7 @@ function watch(player, [x, z]) {
   );
 }
 
-/** A held button repeats: what is seen once nothing changes any more. */
+/** A held button repeats: waits until the blocks are stable and returns them. */
 async function settled(player) {
   return player.until(() => {
     const now = window.__look();
@@ -85,7 +85,7 @@ async function settled(player) {
   });
 }
 
-test('the game says how to dig, and why a protected place stays as it is', async () => {
+test('the game explains how to dig, and why a protected area cannot be changed', async () => {
   const player = await Player.enter(browser, server, { game: GAME });
   await drawn(player);
   await player.until(() => window.__frolic.hudTexts().some((text) => text.includes('Left mouse button digs')));
@@ -99,13 +99,13 @@ test('the game says how to dig, and why a protected place stays as it is', async
   await player.close();
 });
 
-test('a lake is swum across, not walked through', { timeout: 120_000 }, async () => {
+test('characters swim in a lake', { timeout: 120_000 }, async () => {
   const player = await Player.enter(browser, server, { game: GAME });
   await drawn(player);
   await player.walkingTowards([48, 0.5], () =>
     player.until(() => window.__frolic.position()[0] > 44, undefined, 60_000),
   );
-  // Afloat: the water's surface is at y = 5.
+  // Afloat: the surface is at y = 5.
   await player.until(() => {
     const [, y] = window.__frolic.position();
     return (
@@ -119,7 +119,7 @@ test('a lake is swum across, not walked through', { timeout: 120_000 }, async ()
 });
 
 test("an edit reaches another player's page", async () => {
-  // A small picture: drawing in software must not be what is measured.
+  // A small viewport, so that software rendering does not dominate.
   const bob = await Player.enter(browser, server, { game: GAME, viewport: { width: 160, height: 90 } });
   await drawn(bob);
   const { server_address: address, ticket } = await server.join({ world_id: await bob.read('worldId') });
@@ -140,7 +140,7 @@ test("an edit reaches another player's page", async () => {
         }),
       [place, round % 2 === 0 ? '' : 'brick'],
     );
-    // The page looks from now on.
+    // The page observes from here on.
     await bob.page.evaluate(() => 0);
     const sent = Date.now();
     ada.send('terrain', 'op', { op, center: place, size: [1, 1, 1], material: 'brick' });
@@ -180,7 +180,7 @@ test('a phone has the tools as buttons, and the bar fits', async () => {
   await player.close();
 });
 
-test('a stranger changes and reads the ground in JSON, within the rules', async () => {
+test('a third-party client edits and reads terrain in JSON, within the rules', async () => {
   const { server_address: address, ticket } = await server.join({ game_id: GAME });
   const client = await JsonClient.open(address, { ticket });
   const full = await client.next('snapshot');

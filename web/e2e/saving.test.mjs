@@ -1,4 +1,4 @@
-// What players see while the platform cannot store what happens in their world.
+// What players see while the platform cannot persist their world.
 // Covers: web/src/player/hud, crates/gameserver/src, crates/platform/src/db
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -18,13 +18,13 @@ after(async () => {
   await server?.stop();
 });
 
-test('players see that saving is delayed, play on, and see it go', async () => {
+test('players see that saving is delayed, continue to play, and see the notice disappear', async () => {
   const player = await Player.enter(browser, server, { game: 'sandbox' });
   const notice = player.page.getByText('Saving is delayed…');
   assert.equal(await notice.count(), 0);
-  // What the game says at the top is what the notice must keep clear of.
+  // The notice must not overlap the game's text at the top.
   await player.until(() => document.querySelector('.Top [data-widget]') !== null);
-  // The platform answers nothing; the world runs in a process of its own.
+  // The platform is frozen; the world runs in its own process.
   server.freeze();
   await notice.waitFor({ state: 'visible' });
   await player.walk(1);

@@ -1,5 +1,5 @@
-// The sample game's scripts on their way into a page: fetched from /cdn, kept for the next visit,
-// and refused when somebody on the way has changed them.
+// Delivery of the sample game's scripts: fetched from /cdn, cached for the next visit,
+// and refused when they were tampered with.
 // Covers: crates/gameserver/src/scripts, crates/platform/src/scripts.rs, crates/client, web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -20,7 +20,7 @@ after(async () => {
 
 const showsHud = (player) => player.until(() => window.__frolic.hudTexts().includes('Falls: 0'));
 
-/** In the page: waits until what was fetched is written down, which nothing else shows. */
+/** In the page: waits until fetched scripts are in the cache. */
 async function kept() {
   const settled = (request) =>
     new Promise((resolve, reject) => {
@@ -35,7 +35,7 @@ async function kept() {
   database.close();
 }
 
-test('scripts come from /cdn once, and the second visit costs under 2 KB', async () => {
+test('scripts are fetched from /cdn once, and the second visit costs under 2 KB', async () => {
   const fetched = [];
   const prepare = (context) =>
     void context.on('request', (request) => {
@@ -57,7 +57,7 @@ test('scripts come from /cdn once, and the second visit costs under 2 KB', async
   await player.close();
 });
 
-test('tampered content is refused, and comes from the world instead', async () => {
+test('tampered content is refused and fetched from the world instead', async () => {
   const tampered = [];
   const said = [];
   const prepare = async (context) => {
@@ -71,7 +71,7 @@ test('tampered content is refused, and comes from the world instead', async () =
   await showsHud(player);
   assert.ok(tampered.length > 0, 'the page asks /cdn first');
   const refusals = said.filter((text) => text.includes('not what was signed. Asking the world'));
-  // Not equal: what may be needed later is fetched while the game runs, and may have come since.
+  // Not equal: optional scripts are fetched while the game runs.
   assert.ok(
     refusals.length > 0 && refusals.length <= tampered.length,
     `${refusals.length} refusals of ${tampered.length} answers:\n${said.join('\n')}`,
@@ -80,7 +80,7 @@ test('tampered content is refused, and comes from the world instead', async () =
   await player.close();
 });
 
-test('a list that another platform signed is refused, and none of its scripts runs', async () => {
+test('a list signed by another platform is refused, and none of its scripts runs', async () => {
   const warnings = [];
   const prepare = async (context) => {
     context.on('console', (message) => warnings.push(message.text()));

@@ -1,5 +1,5 @@
 // Starts a real `frolic serve` on a free port with an empty data folder, and
-// stops it again. Nothing here waits for a time to pass: the server prints
+// stops it again. There are no sleeps: the server prints
 // its address when it listens.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** Known to the tests, so that they can sign tickets of their own. */
+/** Known to the tests, so that they can sign tickets. */
 export const SECRET_KEY = 'end-to-end-tests-only-0123456789abcdef';
 
 const START_TIMEOUT_MS = 90_000;
@@ -38,7 +38,7 @@ export async function startServer(env = {}) {
     url,
     dataDir,
     log: () => lines.join('\n'),
-    /** Makes the platform answer nothing, until `thaw`; its game servers go on. */
+    /** Suspends the platform until `thaw`; its game servers continue. */
     freeze: () => child.kill('SIGSTOP'),
     thaw: () => child.kill('SIGCONT'),
     /** A REST call with a JSON body; returns status and parsed answer. */
@@ -78,7 +78,7 @@ export function binary() {
   return found;
 }
 
-/** An environment without what a developer has set for a platform of their own: tests must not reach its database. */
+/** An environment without the developer's own settings: tests must not reach their database. */
 export function withoutSettings(env) {
   const list = path.resolve(import.meta.dirname, '../../crates/frolic/src/config/variables.txt');
   const names = readFileSync(list, 'utf8').trim().split('\n');
@@ -87,7 +87,7 @@ export function withoutSettings(env) {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isSetting(name)));
 }
 
-/** Waits for the line with the address the server listens on. */
+/** Waits for the log line with the server's address. */
 function addressOf(child, lines) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => fail('printed no address'), START_TIMEOUT_MS);

@@ -9,13 +9,13 @@ import { test } from 'node:test';
 const BUDGET_BYTES = 100 * 1000;
 const dist = path.resolve(import.meta.dirname, '../dist');
 
-/** What travels: the copy that the build packed with brotli, or the file itself where packing it is not worth it. */
+/** Transferred size: the brotli copy of the build, or the file itself if it has none. */
 async function sent(file) {
   const packed = await stat(path.join(dist, `${file}.br`)).catch(() => null);
   return (packed ?? (await stat(path.join(dist, file)))).size;
 }
 
-/** The page, its scripts with all that they import at once, its styles, and the font of Latin text. */
+/** The page, its scripts with static imports, its styles, and the Latin font. */
 async function firstPage() {
   const html = await readFile(path.join(dist, 'index.html'), 'utf8');
   const files = new Set(['index.html']);

@@ -1,5 +1,5 @@
-// People: a character dressed on the site is seen by others in the world, an invite link lands beside the friend,
-// blocked people do not read each other, and a report brings a recording and leads to a notice and an appeal.
+// Social features: a character edited on the site is seen by others in the world, an invite link spawns next to the friend,
+// blocked players do not see each other's chat, and a report includes a recording and leads to a notice and an appeal.
 // Covers: crates/platform/src/social, crates/platform/src/moderation, web/src/routes/moderation, web/src/player
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -25,7 +25,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** Keeps a picture where SCREENSHOTS says, for people to look at. */
+/** Takes a screenshot if SCREENSHOTS names a folder. */
 async function picture(page, name) {
   const folder = process.env.SCREENSHOTS;
   if (folder) await page.screenshot({ path: path.join(folder, `${name}.png`) });
@@ -47,11 +47,11 @@ async function pictures(page, name) {
   await page.emulateMedia({ colorScheme: 'light' });
 }
 
-test('a character that is dressed on the site is seen by others in the world', async () => {
+test('a character edited on the site is seen by others in the world', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/characters`);
   await page.locator('.stage[data-ready=true]').waitFor();
-  // Until something is saved, the figure, its chip and the swatches show the same colours, and the page says that they are not saved.
+  // Until it is saved, avatar, chip and swatches show the same colours, and the page says that they are a suggestion.
   await page.locator('[data-undressed]').waitFor();
   const shown = await page.evaluate(() => ({
     chosen: ['Skin', 'Shirt', 'Trousers'].map((name) => {
@@ -75,7 +75,7 @@ test('a character that is dressed on the site is seen by others in the world', a
   await pictures(page, 'characters');
   assert.deepEqual(page.complaints, []);
 
-  // The same visitor plays; somebody else watches.
+  // The same visitor plays; another one watches.
   await page.goto(`${server.url}/play/${game}?gfx=low`);
   const dressed = new Player(page);
   await dressed.ready(server);
@@ -94,7 +94,7 @@ test('a character that is dressed on the site is seen by others in the world', a
   await Promise.all([dressed.close(), watcher.close()]);
 });
 
-test('an invite link lands beside the friend', async () => {
+test('an invite link spawns next to the friend', async () => {
   const host = await Player.enter(browser, server, { game, viewport: forWorlds(WIDE) });
   await host.walk(3);
   await host.page.keyboard.press('Escape');
@@ -120,7 +120,7 @@ test('an invite link lands beside the friend', async () => {
   await Promise.all([host.close(), friend.close()]);
 });
 
-test('who is blocked is not heard, either way, and a mute is for oneself', async () => {
+test('a block hides chat in both directions, and a mute applies to oneself', async () => {
   const ada = await Player.enter(browser, server, { game, viewport: forWorlds(WIDE) });
   const world = await ada.read('worldId');
   const eve = await Player.enter(browser, server, { game, world, viewport: forWorlds(WIDE) });
@@ -147,19 +147,19 @@ test('who is blocked is not heard, either way, and a mute is for oneself', async
   await ada.page.getByRole('button', { name: `Unblock ${eveName}` }).waitFor();
   await ada.page.getByRole('button', { name: 'Resume' }).click();
   await ada.page.locator('[data-chat]').waitFor({ state: 'attached' });
-  assert.equal(await ada.page.getByText('rude words').count(), 0, 'what was said before is hidden');
+  assert.equal(await ada.page.getByText('rude words').count(), 0, 'earlier messages are hidden');
 
   await say(eve, 'more of it');
   await hears(bob, 'more of it');
   await say(ada, 'calm again');
   await hears(bob, 'calm again');
-  // Bob heard both, in this order: whatever Ada and Eve were to hear was sent before.
+  // Bob received both in this order, so messages to Ada and Eve were sent before.
   await say(bob, 'hello you two');
   await Promise.all([hears(ada, 'hello you two'), hears(eve, 'hello you two')]);
   assert.ok(!(await heard(ada)).includes('more of it'));
   assert.ok(!(await heard(eve)).includes('calm again'));
 
-  // With the account, not with the page: the block is there after a reload.
+  // Stored with the account: the block persists after a reload.
   await ada.page.reload();
   await ada.ready(server);
   await say(eve, 'still there?');
@@ -171,7 +171,7 @@ test('who is blocked is not heard, either way, and a mute is for oneself', async
   await Promise.all([ada.close(), eve.close(), bob.close()]);
 });
 
-test('a report in a world reaches a moderator, who answers with a reason, and an appeal is heard', async () => {
+test('a report reaches a moderator, who decides with a reason, and an appeal is answered', async () => {
   const ada = await Player.enter(browser, server, { game, viewport: forWorlds(WIDE) });
   const eve = await Player.enter(browser, server, {
     game,
@@ -194,7 +194,7 @@ test('a report in a world reaches a moderator, who answers with a reason, and an
   await ada.page.getByText('Thank you').waitFor();
   await ada.close();
 
-  // The moderator's page, with the operator's token in place of a moderator's session.
+  // The moderation page with the admin token instead of a moderator's session.
   const desk = await openPage(browser, { viewport: WIDE });
   await desk.addInitScript(
     (token) =>
@@ -204,7 +204,7 @@ test('a report in a world reaches a moderator, who answers with a reason, and an
   await desk.goto(`${server.url}/moderation`);
   await desk.getByText('free coins at example dot com').waitFor();
   await pictures(desk, 'moderation');
-  // What happened can be run again, while the world goes on.
+  // The recording can be replayed while the world continues.
   const [recording] = await Promise.all([desk.waitForEvent('download'), desk.locator('[data-recording]').click()]);
   const file = path.join(server.dataDir, recording.suggestedFilename());
   await recording.saveAs(file);

@@ -22,7 +22,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** A connected client that remembers every event until somebody asks for it. */
+/** A connected client that buffers every event. */
 async function connect(options = {}) {
   const socket = io(server.url, { reconnection: false, forceNew: true, ...options });
   const kept = [];
@@ -81,14 +81,14 @@ for (const transports of [['websocket'], ['polling'], ['polling', 'websocket']])
     const client = await connect({ transports });
     const pong = await client.ask('ping', {}, 'pong');
     assert.equal(pong.world_id, null);
-    // Whoever wants an acknowledgement gets one.
+    // Acknowledgements are sent on request.
     const listed = await client.socket.timeout(5000).emitWithAck('world.list', {});
     assert.ok(Array.isArray(listed.worlds));
     client.close();
   });
 }
 
-test('every event, two worlds that do not hear each other, and one log', async () => {
+test('every event, two isolated worlds, and one log', async () => {
   const login = (await server.call('POST', '/login', { body: { username: 'Ada' } })).body;
   const ada = await connect({ auth: { token: login.session_token }, transports: ['websocket'] });
   assert.equal(ada.id, login.client_id);
@@ -107,7 +107,7 @@ test('every event, two worlds that do not hear each other, and one log', async (
   }
   assert.equal((await bob.ask('world.get', {}, 'world.info')).clients, 2);
 
-  // A spell: draft, build, publish; read by somebody else.
+  // A spell: draft, build, publish; read by another user.
   const draft = await ada.ask('spell.create_draft', { spell_id: 'dig' }, 'spell.draft_created');
   assert.equal(draft.created, true);
   const code =
@@ -132,7 +132,7 @@ test('every event, two worlds that do not hear each other, and one log', async (
   assert.equal(Buffer.from(file.content, 'base64').toString(), code);
   assert.equal(file.size, code.length);
 
-  // A cast in a world that sleeps: it wakes, runs the spell, and everybody there hears the same.
+  // A cast into a sleeping world starts it, runs the spell, and is broadcast.
   bob.socket.emit('spell.cast_request', { spell_id: 'dig', params: { target: [8, 6, 8] } });
   const [seen, also] = [await ada.wait('spell.cast_event'), await bob.wait('spell.cast_event')];
   assert.deepEqual(seen, also);
@@ -140,7 +140,7 @@ test('every event, two worlds that do not hear each other, and one log', async (
   assert.equal(seen.revision_id, revision_id);
   assert.ok(Number.isSafeInteger(seen.seed));
   assert.deepEqual(seen.target, [8, 6, 8]);
-  // What the spell did to the ground is in the log, and told.
+  // The terrain edits of the spell are logged and broadcast.
   const dug = await ada.wait('apply_op');
   assert.equal(dug.type, 'subtract');
   // Too soon, and refused with a reason.
@@ -164,7 +164,7 @@ test('every event, two worlds that do not hear each other, and one log', async (
   const refused = await ada.ask('request_spell', { type: 'add', center: [0, 10, 0], radius: 10_000 }, 'error');
   assert.equal(refused.code, 'too_large');
 
-  // Whoever comes later gets the log.
+  // A later client gets the log.
   const late = await connect({ transports: ['websocket'] });
   late.socket.emit('world.join', { world_id });
   const sync = await late.wait('sync_ops');
@@ -174,7 +174,7 @@ test('every event, two worlds that do not hear each other, and one log', async (
   );
   assert.equal((await late.ask('ping', {}, 'pong')).ops, op.op_id);
 
-  // Only whoever made the world clears it.
+  // Only the owner can clear the world.
   assert.equal((await bob.ask('clear_world', {}, 'error')).code, 'forbidden');
   ada.socket.emit('clear_world');
   assert.equal((await bob.wait('world_cleared')).world_id, world_id);
@@ -189,7 +189,7 @@ test('every event, two worlds that do not hear each other, and one log', async (
   }
 });
 
-test('players in the world load what is published, and both sides hear each other', async () => {
+test("players load published spells, and both sides receive each other's events", async () => {
   const ada = await connect({ transports: ['websocket'] });
   const { world_id } = await ada.ask('world.create', { name: 'Together' }, 'world.created');
   await ada.ask('world.join', { world_id }, 'world.joined');
@@ -223,7 +223,7 @@ test('players in the world load what is published, and both sides hear each othe
   await player.close();
 });
 
-test('the same world goes on after the platform restarted its process', async () => {
+test('the same world continues after its process was restarted', async () => {
   const admin = await startServer({ ADMIN_TOKEN: 'socketio-tests' });
   const before = server;
   server = admin;
@@ -237,7 +237,7 @@ test('the same world goes on after the platform restarted its process', async ()
     const op = await ada.ask('request_spell', { type: 'add', center: [20, 30, 20], radius: 2 }, 'apply_op');
     const stopped = await admin.call('DELETE', `/admin/servers/${world_id}`, { token: 'socketio-tests' });
     assert.ok(stopped.status < 300, JSON.stringify(stopped));
-    // The next cast and the next operation wake it again, with what it knew.
+    // The next cast and operation start it again with its state.
     const again = await ada.ask('request_spell', { type: 'subtract', center: [20, 30, 20], radius: 1 }, 'apply_op');
     assert.equal(again.op_id, op.op_id + 1);
     ada.socket.emit('spell.cast_request', { spell_id: 'spark', params: { target: [0, 9, 0] } });

@@ -1,6 +1,6 @@
-// The sample game The Moonlit Gem in a real page: a guard notices whoever
-// walks into its sight, the mark above its head says so, and being caught
-// brings back to the gate. What is where stands in games/stealth/README.md.
+// The sample game The Moonlit Gem in a real page: a guard notices a player that
+// walks into its view, the mark above its head shows it, and being caught
+// returns the player to the gate. The layout is described in games/stealth/README.md.
 // Covers: games/stealth, crates/world/src/npcs, web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -11,7 +11,7 @@ import { startServer } from './server.mjs';
 const GAME = 'stealth';
 const PHONE = { width: 390, height: 700 };
 const DESKTOP = { width: 960, height: 540 };
-/** A guard comes round once in this time, and the page draws in software. */
+/** A guard completes its round in this time, even with software rendering. */
 const ROUND_MS = 90_000;
 
 let server;
@@ -32,11 +32,11 @@ const guards = (player) =>
 /** Along the southern hedge into the corner, where no guard looks. */
 async function walkToBell(player, prompt) {
   await player.walkingTowards([18, 26.8], () => player.until(() => window.__frolic.position()[0] > 17));
-  // Straight at it: who is late to stop stands before it, and does not walk past.
+  // Straight at the hedge, which stops the player.
   await player.walkingTowards([20.6, 21], () => prompt.waitFor());
 }
 
-test('guards walk their rounds, notice the player, and whoever is caught starts again', async () => {
+test('guards patrol, notice the player, and a caught player starts again', async () => {
   const player = await Player.enter(browser, server, { game: GAME, viewport: forWorlds(DESKTOP) });
   await shows(player, 'Take the gem from the museum');
   await player.until(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc').length === 4);
@@ -54,7 +54,7 @@ test('guards walk their rounds, notice the player, and whoever is caught starts 
   await player.until(walked, before);
   await picture(player.page, 'stealth-gate');
 
-  // A page that draws in software may miss what lasts a second: note every mark that was up.
+  // Software rendering may miss short events: record every mark.
   await player.page.evaluate(() => {
     window.marksSeen = [];
     setInterval(() => window.marksSeen.push(...window.__frolic.npcMarks().map(([, mark]) => mark)), 30);
@@ -84,7 +84,7 @@ test('a bush hides, and the level fits a phone', async () => {
   await player.close();
 });
 
-test('on a phone the bell has a button, between the others, and only for who is beside it', async () => {
+test('on a phone the bell has a button between the others, only next to it', async () => {
   const player = await Player.enter(browser, server, { game: GAME, viewport: PHONE, touch: true });
   const button = player.page.locator('button[data-prompt]');
   assert.equal(await button.count(), 0, 'nothing to use at the gate');
@@ -103,7 +103,7 @@ test('on a phone the bell has a button, between the others, and only for who is 
   await player.close();
 });
 
-test('the bell says that it can be used, E rings it, and a guard comes to look', async () => {
+test('the bell shows its prompt, E rings it, and a guard investigates', async () => {
   const player = await Player.enter(browser, server, { game: GAME, viewport: forWorlds(DESKTOP) });
   const prompt = player.page.locator('[data-prompt]');
   assert.equal(await prompt.count(), 0, 'nothing to use at the gate');

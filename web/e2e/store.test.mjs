@@ -1,4 +1,4 @@
-// The store: the sample games are there on an empty installation, look right
+// The store: the sample games exist on an empty installation, look right
 // at any width, and every dead end says what to do next.
 // Covers: web/src/routes, web/src/lib, crates/platform/src/store
 import assert from 'node:assert/strict';
@@ -23,7 +23,7 @@ after(async () => {
   await server?.stop();
 });
 
-test('the first page shows the sample game as a card that leads to its page', async () => {
+test('the front page shows the sample game as a card that links to its page', async () => {
   const page = await openPage(browser);
   await page.goto(server.url);
   const card = page.locator(`[data-game="${sample.id}"]`).first();
@@ -44,14 +44,14 @@ test('a card shows the picture of its game and how many play it', async () => {
   const player = await Player.enter(browser, server, { game: sample.id });
   const page = await openPage(browser);
   const card = page.locator(`[data-game="${sample.id}"]`).first();
-  // A world tells how many are in it with its heartbeats, and the store counts them every few seconds; who left
-  // just before may still be counted, and then not be. A page shows what was counted when it was opened.
+  // A world reports its players with heartbeats, and the store aggregates them every few seconds; a player who left
+  // recently may still be counted. A page shows the count at the time it was opened.
   const deadline = Date.now() + 30_000;
   let players = '';
   while (!/^1\s*player now$/.test(players) && Date.now() < deadline) {
     await page.goto(server.url);
     await card.waitFor();
-    // Nobody is not shown at all.
+    // Zero is not shown.
     players = (await card.locator('.players').allInnerTexts())[0] ?? '';
   }
   assert.match(players, /^1\s*player now$/);
@@ -94,7 +94,7 @@ test('the site travels packed by the build', async () => {
   assert.ok(brotli < gzip && gzip < plain / 2, `${brotli} ${gzip} ${plain}`);
 });
 
-/** What travels, before anything is unpacked. */
+/** The transferred bytes before decompression. */
 function raw(url, encoding) {
   return new Promise((resolve, reject) => {
     get(url, { headers: { 'accept-encoding': encoding } }, (response) => {
@@ -105,7 +105,7 @@ function raw(url, encoding) {
   });
 }
 
-test('at phone width nothing sticks out and Play is in reach', async () => {
+test('at phone width nothing overflows and Play is visible', async () => {
   const page = await openPage(browser, { viewport: { width: 360, height: 740 }, touch: true });
   for (const target of ['/', `/games/${sample.id}`]) {
     await page.goto(server.url + target);
@@ -156,7 +156,7 @@ test('playing a game that is not there leads back to the store', async () => {
   await page.context().close();
 });
 
-test('the words of the front page never lie on its figures', async () => {
+test('the text of the front page never overlaps its figures', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.goto(server.url);
@@ -215,7 +215,7 @@ test('the search field stays in its place from page to page', async () => {
   await page.context().close();
 });
 
-test('search without a server says so once, and goes on by itself', async () => {
+test('search without a server reports it once, and recovers by itself', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.route('**/api/games?*', (route) => route.abort());
   await page.goto(`${server.url}/search?q=${encodeURIComponent(sample.name)}`);
@@ -227,7 +227,7 @@ test('search without a server says so once, and goes on by itself', async () => 
   await page.context().close();
 });
 
-test('the front page begins with a way past its header', async () => {
+test('the front page begins with a skip link', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(server.url);
   await page.locator('[data-game]').first().waitFor();
@@ -239,7 +239,7 @@ test('the front page begins with a way past its header', async () => {
   await page.context().close();
 });
 
-test('the site is served with headers that keep others out of it', async () => {
+test('the site is served with security headers', async () => {
   const response = await fetch(server.url);
   assert.match(response.headers.get('content-security-policy') ?? '', /default-src/);
   assert.equal(response.headers.get('x-content-type-options'), 'nosniff');

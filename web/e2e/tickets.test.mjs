@@ -44,7 +44,7 @@ async function refused(ticket, code) {
   await client.closed;
 }
 
-test('a ticket signed with the right key is good (the tests below prove something)', async () => {
+test('a ticket signed with the right key is accepted (control for the tests below)', async () => {
   const client = await JsonClient.open(world.server_address, { ticket: sign(claims()) });
   await client.next('welcome');
   await client.close();
@@ -80,7 +80,7 @@ test('a ticket for another world is refused, whichever key signed it', async () 
   await refused(sign(other, { keyOf: world.world_id }), 'ticket_wrong_world');
 });
 
-test('what is no ticket at all is refused', async () => {
+test('malformed tickets are refused', async () => {
   for (const ticket of ['', 'no dot', 'a.b', '.', 'x'.repeat(10_000)]) {
     const client = await JsonClient.open(world.server_address, { ticket, handshake: true });
     const error = await client.next('error');
@@ -89,7 +89,7 @@ test('what is no ticket at all is refused', async () => {
   }
 });
 
-test('after all that the world still takes players', async () => {
+test('the world still accepts players afterwards', async () => {
   const joined = await server.join({ world_id: world.world_id });
   const client = await JsonClient.open(joined.server_address, { ticket: joined.ticket });
   await client.next('welcome');

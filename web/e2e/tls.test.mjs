@@ -11,7 +11,7 @@ import { launchBrowser } from './browser.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
-// Nobody vouches for the certificate of this test, in Node or in the browser.
+// The certificate of this test is not trusted, in Node or in the browser.
 process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
 
 let folder;
@@ -74,7 +74,7 @@ test('over https a browser without WebTransport plays through the room, encrypte
   assert.deepEqual(sockets, [`${server.url.replace('https', 'wss')}/api/rooms/${room}/ws`]);
 });
 
-test('plain http on the same port leads to https', async () => {
+test('plain http on the same port redirects to https', async () => {
   const answer = await fetch(`${server.url.replace('https', 'http')}/play/obby`, { redirect: 'manual' });
   assert.equal(answer.status, 307);
   assert.equal(answer.headers.get('location'), `${server.url}/play/obby`);

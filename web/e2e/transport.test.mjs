@@ -1,11 +1,11 @@
-// How a browser connects: by WebTransport where it can, by WebSocket
-// where that is missing or goes nowhere, and in both cases it walks.
+// How a browser connects: by WebTransport if possible, by WebSocket
+// if that is missing or blocked; both can play.
 // Covers: crates/gameserver/src/transport, crates/client, web/src/player/transport
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
-import { openBadLine } from './badline.mjs';
+import { openBadLine } from './lossy-network.mjs';
 import { launchBrowser, openPage } from './browser.mjs';
 import { JsonClient, Replica } from './json-client.mjs';
 import { changeJoin, Player } from './player.mjs';
@@ -34,7 +34,7 @@ async function walksOver(transport, prepare) {
   return moments;
 }
 
-test('WebTransport carries the game where the browser has it', async () => {
+test('WebTransport is used where the browser supports it', async () => {
   const moments = await walksOver('webtransport');
   assert.equal(moments.fallback, undefined, 'nothing was given up');
 });
@@ -42,7 +42,7 @@ test('WebTransport carries the game where the browser has it', async () => {
 test('a browser without WebTransport plays over WebSocket', () =>
   walksOver('websocket', (context) => context.addInitScript(() => delete window.WebTransport)));
 
-test('where UDP goes nowhere, WebSocket takes over after a second', async (context) => {
+test('where UDP is blocked, WebSocket takes over after a second', async (context) => {
   // A bound socket that never answers: what a firewall that drops UDP looks like.
   const silent = createSocket('udp4').bind(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -57,7 +57,7 @@ test('where UDP goes nowhere, WebSocket takes over after a second', async (conte
     context.diagnostic(
       `WebTransport was given up after ${waited} ms, and WebSocket was open ${Math.round(moments.connected - moments.fallback)} ms later`,
     );
-    // A second, and what a page that loads and draws in software is late with its timers.
+    // One second, plus the timer delay of a page with software rendering.
     assert.ok(waited >= 900 && waited <= 2500, `WebTransport was given up after ${waited} ms`);
     assert.ok(moments.connected > moments.fallback, 'WebSocket opens after that');
   } finally {
@@ -65,7 +65,7 @@ test('where UDP goes nowhere, WebSocket takes over after a second', async (conte
   }
 });
 
-test('a line that goes silent is noticed within seconds, nobody walks alone, and play goes on when it is back', async () => {
+test('a silent connection is detected within seconds, prediction stops, and play continues when it is back', async () => {
   const tunnel = await openTunnel(server.url);
   try {
     const player = await Player.enter(browser, { ...server, url: tunnel.url }, { game: 'sandbox' });
@@ -74,9 +74,9 @@ test('a line that goes silent is noticed within seconds, nobody walks alone, and
     tunnel.silence(true);
     await player.page.getByText('Connection problem…').waitFor();
     const stopped = await player.position();
-    // Long before the connection is given up.
+    // Long before the connection is closed.
     assert.equal(await player.read('phase'), 'playing');
-    // As long again as it took to notice: with prediction running that would be many metres.
+    // As long as the detection took: with prediction running that would be many metres.
     const drawn = () =>
       player.page.evaluate(
         () =>
@@ -99,7 +99,7 @@ test('a line that goes silent is noticed within seconds, nobody walks alone, and
   }
 });
 
-/** What the page says first, as one said it whose binary form had version 2. */
+/** The handshake of a page with version 2 of the binary protocol. */
 function asOldPage(packet) {
   const bytes = Buffer.from(packet);
   const handshake = bytes.findIndex((byte) => byte < 0x80) + 1;
@@ -108,7 +108,7 @@ function asOldPage(packet) {
   return bytes;
 }
 
-test('a page that is older than its server loads itself anew once, then says what to do', async () => {
+test('an outdated page reloads once, then says what to do', async () => {
   const page = await openPage(browser, {
     prepare: (context) =>
       context.routeWebSocket(/\/ws/, (socket) => {
@@ -130,7 +130,7 @@ test('a page that is older than its server loads itself anew once, then says wha
   await page.context().close();
 });
 
-test('with 200 ms, 5 % loss and 30 ms jitter one walks at once, and ends up where others see one', async (context) => {
+test('with 200 ms, 5 % loss and 30 ms jitter input is immediate, and positions agree', async (context) => {
   let line;
   const prepare = (page) =>
     changeJoin(page, async (joined) => {
@@ -141,7 +141,7 @@ test('with 200 ms, 5 % loss and 30 ms jitter one walks at once, and ends up wher
       return joined;
     });
   try {
-    // Asked for: a line that loses the first packets opens late, and a page without a wish would rightly not wait for it.
+    // Forced: a connection that loses the first packets opens late, and the page would otherwise fall back.
     const player = await Player.enter(browser, server, { game: 'sandbox', prepare, query: { transport: 'wt' } });
     assert.equal(await player.read('transport'), 'webtransport');
     const stats = () => player.page.evaluate(() => window.__frolic.stats());
@@ -149,11 +149,11 @@ test('with 200 ms, 5 % loss and 30 ms jitter one walks at once, and ends up wher
       await player.untilMoved(3);
       const before = await stats();
       await player.untilMoved(12);
-      // Pings and their answers are datagrams as well, and the first of them may be among those that this line loses.
+      // Pings and pongs are datagrams, and the first of them may be lost.
       await player.until(() => window.__frolic.stats().rttMs !== undefined);
       const now = await stats();
-      // A page that draws in software stands still for moments, which no line would explain: how much is corrected on the
-      // way is for the simulator to say (crates/world/tests/simulation/feel.rs).
+      // Software rendering stalls the page at times, independent of the network: corrections during the walk
+      // are tested in the simulator (crates/world/tests/simulation/feel.rs).
       const corrected = now.corrections - before.corrections;
       context.diagnostic(
         `rtt ${Math.round(now.rttMs)} ms, ${line.counts.lost} of ${line.counts.lost + line.counts.passed} packets lost, ${corrected} corrections`,

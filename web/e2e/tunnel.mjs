@@ -29,14 +29,14 @@ export async function openTunnel(target) {
   const cut = () => sockets.forEach((socket) => socket.resetAndDestroy());
   return {
     url: `http://127.0.0.1:${listener.address().port}`,
-    /** Passes nothing on, and tells nobody; or goes on with what has come meanwhile. */
+    /** Pauses or resumes forwarding, without closing connections. */
     silence(on) {
       silent = on;
       for (const socket of sockets)
         if (on) socket.pause();
         else socket.resume();
     },
-    /** Ends every connection at once, without a goodbye. New ones can be made. */
+    /** Closes every connection abruptly. New ones are accepted. */
     cut,
     close() {
       cut();

@@ -1,5 +1,5 @@
-// A visitor of the store: rows, tags and search lead to a game; its page tells what it is, why it stands where it
-// stands, where people play it; a like counts once; everything works from the keyboard.
+// A visitor of the store: rows, tags and search lead to a game; its page describes it, explains its rank,
+// lists running worlds; a like counts once; everything works with the keyboard.
 // Covers: web/src/routes, web/src/lib, crates/platform/src/store
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -23,7 +23,7 @@ after(async () => {
 test('the front page has rows and tags, and a tag leads to its games', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(server.url);
-  // A small catalogue is one row: a second would show the same games again.
+  // A small catalogue is one row: a second would repeat the same games.
   await page.getByRole('heading', { level: 2, name: 'Games', exact: true }).waitFor();
   await page.locator('[data-game]').first().waitFor();
   assert.equal(await page.locator('[data-game]').count(), games.length, 'each game once');
@@ -38,7 +38,7 @@ test('the front page has rows and tags, and a tag leads to its games', async () 
   await page.context().close();
 });
 
-test('typing in the header searches while one types, and the address can be shared', async () => {
+test('typing in the header searches, and the URL can be shared', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(server.url);
   const field = page.getByRole('searchbox', { name: 'Search games' });
@@ -78,7 +78,7 @@ test('a game page: a like counts once, the rank is explained, a running world ca
 
   const like = page.locator('[data-like]');
   const before = (await server.call('GET', `/api/games/${games[0].id}`)).body.likes;
-  // Shown at once; a reload before the server has it would lose it.
+  // Shown optimistically; an immediate reload would lose it.
   await Promise.all([page.waitForResponse(/\/like$/), like.click()]);
   await page.waitForFunction(
     (count) => document.querySelector('[data-like]')?.textContent?.trim().startsWith(String(count)),
@@ -107,7 +107,7 @@ test('a game page: a like counts once, the rank is explained, a running world ca
   await page.context().close();
 });
 
-test('from the keyboard alone: skip the header, open a game, press Play', async () => {
+test('keyboard only: skip the header, open a game, press Play', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/games/${games[0].id}`);
   await page.locator('[data-play]').waitFor();
@@ -124,7 +124,7 @@ test('from the keyboard alone: skip the header, open a game, press Play', async 
   await page.context().close();
 });
 
-test('when the server is gone, pages say so and come back with a retry', async () => {
+test('without a server, pages report it and recover with a retry', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.route('**/api/games?*', (route) => route.abort());
   await page.goto(server.url);
@@ -133,13 +133,13 @@ test('when the server is gone, pages say so and come back with a retry', async (
   const asked = page.waitForRequest('**/api/games?*');
   await page.getByRole('button', { name: 'Try again' }).click();
   await asked;
-  // Once the server is back, nobody has to press anything.
+  // Once the server is back, pages recover without a click.
   await page.unroute('**/api/games?*');
   await page.locator('[data-game]').first().waitFor();
   await page.context().close();
 });
 
-test('while the code of a page is on its way the site stands, and when it does not come one is told what to do', async () => {
+test('while a page chunk loads the frame is shown, and a failure says what to do', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   const code = '**/assets/ApiPage-*.js';
   let release;

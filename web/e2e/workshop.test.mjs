@@ -1,5 +1,5 @@
 // The spell workshop: a guest writes a spell, sees why it does not compile, builds it, publishes it and casts it into a
-// world of their own; somebody in that world sees it, without leaving.
+// private world; a player in that world sees it without rejoining.
 // Covers: web/src/routes/workshop, crates/platform/src/spells, crates/world/src/spells.rs
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
@@ -22,7 +22,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** Pictures in both themes and at both sizes, where SCREENSHOTS says so; and nothing may stick out. */
+/** Takes screenshots in both themes and sizes if SCREENSHOTS is set, and checks that nothing overflows. */
 async function look(page, name) {
   for (const [size, viewport] of Object.entries({ wide: WIDE, phone: PHONE })) {
     await page.setViewportSize(viewport);
@@ -50,7 +50,7 @@ async function type(page, code) {
 }
 
 test('from the first line to a cast', async () => {
-  // Somebody else's world, which allows spells and which everybody can see.
+  // Another user's public world that allows spells.
   const other = (await server.call('POST', '/login', { body: {} })).body.session_token;
   const world = await server.call('POST', '/worlds', {
     token: other,
@@ -66,7 +66,7 @@ test('from the first line to a cast', async () => {
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.locator('.cm-content').waitFor();
 
-  // What is wrong is said, with its line.
+  // The compile error is shown with its line.
   await type(page, 'function on_cast(ctx)\n\tif\nend');
   await page.getByRole('button', { name: 'Build', exact: true }).click();
   await page.getByRole('alert').filter({ hasText: 'spell.luau:' }).waitFor();
@@ -81,8 +81,8 @@ test('from the first line to a cast', async () => {
   await page.getByRole('button', { name: 'Stable' }).click();
   await page.getByText('Published to stable').waitFor();
 
-  // A world of one's own, and the cast in it.
-  // Nobody else's world is offered, and no description where no language model is set up.
+  // A private sandbox, and a cast in it.
+  // Other users' worlds are not offered, nor prompts without a configured language model.
   assert.deepEqual(await page.getByLabel('World', { exact: true }).locator('option').allTextContents(), [
     'Choose a world',
   ]);

@@ -1,5 +1,5 @@
-// Worlds of one's own, in a browser: made, named, hidden, played in by a friend with the link, saved, set back under
-// players who come back by themselves, and deleted. A full world shows its queue.
+// A user's worlds in a browser: created, named, hidden, joined by a friend with the link, saved, restored under
+// players who reconnect automatically, and deleted. A full world shows its queue.
 // Covers: web/src/routes/worlds, crates/platform/src/worlds, crates/platform/src/fleet
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -9,7 +9,7 @@ import { Player } from './player.mjs';
 import { publish } from './publish.mjs';
 import { startServer } from './server.mjs';
 
-/** A game in which one person fits into a world. */
+/** A game with one player per world. */
 const DUEL = {
   'game.toml': '[game]\nid = "duel"\nname = "Duel of one"\nversion = "1.0.0"\nmax_players = 1\n',
   'scene.json': JSON.stringify({
@@ -36,7 +36,7 @@ after(async () => {
   await server?.stop();
 });
 
-test('a world is made, hidden, shared, saved, set back and deleted', async () => {
+test('a world is created, hidden, shared, saved, restored and deleted', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/my/worlds`);
   await page.getByText('You don’t have a world yet').waitFor();
@@ -57,7 +57,7 @@ test('a world is made, hidden, shared, saved, set back and deleted', async () =>
   assert.deepEqual((await server.call('GET', '/worlds')).body.worlds, [], 'nobody else sees it');
   assert.equal((await server.call('GET', `/world/${worldId}`)).status, 404);
 
-  // A friend with the link comes in; one with the id does not.
+  // A friend with the link can join; one with the id cannot.
   const link = await card.getByRole('link', { name: /Play in/ }).getAttribute('href');
   const room = new URL(link, server.url).searchParams.get('room');
   const friend = await Player.enter(browser, server, { game: 'sandbox', query: { room } });
@@ -66,7 +66,7 @@ test('a world is made, hidden, shared, saved, set back and deleted', async () =>
   const refused = await server.call('POST', '/join', { token: guest.session_token, body: { world_id: worldId } });
   assert.equal(refused.status, 404);
 
-  // Saved, and set back with the friend inside, who comes back by himself.
+  // Saved and restored with the friend inside, who reconnects automatically.
   await page.reload();
   await card.getByRole('button', { name: /More about/ }).click();
   await look(page, 'worlds-menu');
@@ -84,7 +84,7 @@ test('a world is made, hidden, shared, saved, set back and deleted', async () =>
   );
   assert.equal(await friend.read('worldId'), worldId);
 
-  // Gone, and the friend is told so.
+  // Deleted, and the friend is notified.
   await page.keyboard.press('Escape');
   await card.getByRole('button', { name: /More about/ }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
@@ -95,7 +95,7 @@ test('a world is made, hidden, shared, saved, set back and deleted', async () =>
   await Promise.all([friend.close(), page.context().close()]);
 });
 
-test('a full world shows the queue, and lets the next one in', async () => {
+test('a full world shows the queue and admits the next player', async () => {
   await publish(server, DUEL);
   const first = await Player.enter(browser, server, { game: 'duel' });
   const room = await first.read('roomCode');
@@ -106,7 +106,7 @@ test('a full world shows the queue, and lets the next one in', async () => {
     await page.setViewportSize(viewport);
     await picture(page, `worlds-queue-${name}`);
   }
-  // Whoever only closes the tab may come back for a minute; who leaves gives the place up.
+  // Closing the tab reserves the seat for a minute; leaving frees it.
   await first.page.keyboard.press('Escape');
   await first.page.getByRole('link', { name: 'Leave' }).click();
   await new Player(page).ready(server);

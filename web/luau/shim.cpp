@@ -25,10 +25,10 @@ IMPORT(now) double host_now();
 
 static const int HOST_ERROR = -1;
 
-// Safe points between two looks at the clock: about 20 microseconds of work.
+// Safe points between two reads of the clock: about 20 microseconds of work.
 static const unsigned CLOCK_EVERY = 1000;
 static const int TRACE_LEVELS_MAX = 16;
-// How many slices the engine's own code may take before a script's begins.
+// How many slices builtin code may take before a script's slice begins.
 static const double ENGINE_SLICES = 20;
 
 enum Reason { REASON_NONE = 0, REASON_TIME = 1, REASON_MEMORY = 2 };
@@ -36,8 +36,8 @@ enum Reason { REASON_NONE = 0, REASON_TIME = 1, REASON_MEMORY = 2 };
 // Words shared with builtin/common/scheduler.luau.
 struct Slot {
     double slice;      // number of the running slice
-    unsigned instance; // whose it is
-    unsigned pause;    // set to ask for a pause
+    unsigned instance; // the instance it belongs to
+    unsigned pause;    // set to request a pause
     unsigned category; // the number its script's memory is counted under
     unsigned script;   // the script's own number; for servers
 };
@@ -66,7 +66,7 @@ static Vm* vm_of(lua_State* L) {
     return static_cast<Vm*>(lua_callbacks(L)->userdata);
 }
 
-// How long the last string or how many results; read by JavaScript.
+// Length of the last string, or number of results; read by JavaScript.
 static int out_length;
 static double out_vector[3];
 
@@ -115,8 +115,8 @@ static void stop(lua_State* L, Vm* vm, Reason reason) {
     luaL_error(L, reason == REASON_TIME ? "script stopped: out of time" : "script stopped: out of memory");
 }
 
-// When another script holds most of the memory, lets the running one go on for
-// now; the host deals with the other.
+// When another script holds most of the memory, the running one may continue;
+// the host handles the other.
 static bool spare_the_innocent(lua_State* L, Vm* vm) {
     if (vm->cap == vm->relaxed) return false;
     int hoarder = 1;
@@ -154,13 +154,13 @@ static void interrupt(lua_State* L, int gc) {
         vm->slice_began = now;
     }
     if (now - vm->call_began > vm->budget_ms) vm->slot->pause = 1;
-    // Until a script's slice begins, only the engine's own code runs. To stop it would lose what it was about to start, so a
-    // busy machine that leaves the browser waiting in the middle of it gets more time.
+    // Until a script's slice begins, only builtin code runs. Stopping it would lose the handlers it was about to start, so a
+    // busy machine that stalls the browser gets more time.
     double allowed = vm->slot->slice == vm->slice_at_start ? vm->slice_ms * ENGINE_SLICES : vm->slice_ms;
     if (now - vm->slice_began > allowed) stop(L, vm, REASON_TIME);
 }
 
-// Flags that keep Luau sound at its limits; the server sets the same ones.
+// Flags that keep Luau memory-safe at its limits; the server sets the same ones.
 static void set_safety_flags() {
     static const char* const names[] = {"LuauTableRobustOom", "LuauTableMoveTimeoutFix", "LuauTableArrayAdjustCheck"};
     for (Luau::FValue<bool>* flag = Luau::FValue<bool>::list; flag; flag = flag->next)
@@ -168,7 +168,7 @@ static void set_safety_flags() {
             if (strcmp(flag->name, name) == 0) flag->value = true;
 }
 
-// --- life of a VM -----------------------------------------------------------
+// --- lifecycle ---------------------------------------------------------------
 
 EXPORT(vm_new) lua_State* vm_new(unsigned soft, unsigned hard) {
     set_safety_flags();
@@ -224,7 +224,7 @@ EXPORT(vm_instance) unsigned vm_instance(lua_State* L) {
     return vm_of(L)->slot->instance;
 }
 
-// The memory category that held most when memory got short while another
+// The memory category that used most when memory ran out while another
 // script ran, once; -1 when there is none.
 EXPORT(vm_take_hoarder) int vm_take_hoarder(lua_State* L) {
     int hoarder = vm_of(L)->hoarder;

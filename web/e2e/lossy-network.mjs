@@ -1,8 +1,8 @@
-// A bad line for UDP: packets to a port are late, late by different times, and some never come.
+// A lossy UDP network: packets to a port are delayed with jitter, and some are lost.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** The same numbers every time. */
+/** Deterministic random numbers. */
 function dice(seed) {
   let state = seed;
   return () => {
@@ -11,7 +11,7 @@ function dice(seed) {
   };
 }
 
-/** Passes packets on to `port` and back; `delayMs` one way, `jitterMs` around that, and a share `loss` of them lost. */
+/** Forwards packets to `port` and back with a one-way delay of `delayMs` ± `jitterMs` and a `loss` rate. */
 export async function openBadLine(port, { delayMs, jitterMs, loss, seed = 1 }) {
   const random = dice(seed);
   const waiting = new Set();
