@@ -184,7 +184,7 @@ test('the dashboard shows plays, to the creator only', async () => {
   await server.join({ game_id: 'tower' });
   const page = await pageOf(browser, creator);
   await page.goto(`${server.url}/create/tower`);
-  await page.locator('[data-stats]').getByText('2', { exact: true }).first().waitFor();
+  await page.locator('[data-stats] .stat').filter({ hasText: 'Plays' }).getByText('2', { exact: true }).waitFor();
   const plays = page.getByRole('img', { name: /Plays per day/ });
   await plays.focus();
   await page.keyboard.press('End');

@@ -91,7 +91,7 @@ test('a reload and back/forward navigation resume the same character', async () 
   const player = await Player.enter(browser, server, { game });
   const id = await player.read('entityId');
   await player.walk(2);
-  await player.until(() => Math.hypot(...window.__frolic.entities().find((entity) => entity.own).velocity) < 0.01);
+  await player.settled();
   const [x, , z] = await player.position();
   const isBack = async (how) => {
     await player.ready(server);

@@ -60,6 +60,19 @@ export class Player {
     );
   }
 
+  /**
+   * Waits until the character stands still and the server has processed every key released so far: it
+   * repeats the last input it received, so a connection that is cut earlier leaves the character walking.
+   */
+  async settled() {
+    const released = await this.page.evaluate(() => window.__frolic.stats().inputSeq);
+    await this.until((seq) => {
+      const { inputSeq, pendingInputs } = window.__frolic.stats();
+      const own = window.__frolic.entities().find((entity) => entity.own);
+      return inputSeq - pendingInputs > seq && own && Math.hypot(...own.velocity) < 0.01;
+    }, released);
+  }
+
   hudTexts() {
     return this.page.evaluate(() => window.__frolic.hudTexts());
   }

@@ -43,6 +43,7 @@ test('a browser behind one port plays with a direct one, and reconnects after a 
     return seen && Math.hypot(seen.position[0], seen.position[2]) > 1;
   }, id);
 
+  await behind.settled();
   const stood = await behind.position();
   tunnel.cut();
   await behind.until(() => window.__frolic.phase === 'reconnecting');

@@ -159,18 +159,21 @@ impl Recorder {
         written
     }
 
-    /// Makes sure that what is known of one game is in the database.
+    /// Writes everything recorded so far about one game to the database.
     ///
     /// # Errors
-    /// When the database refuses.
+    /// If the database refuses.
     pub async fn settle(&self, platform: &Platform, game_id: &str) -> Result<(), ApiError> {
-        let waits = {
+        let unwritten = {
             let pending = self.pending();
             let plays = pending.plays.iter().any(|play| play.game_id == game_id);
             plays || pending.errors.keys().any(|place| place.game_id == game_id)
         };
-        if waits {
+        if unwritten {
             self.flush(platform.db()).await?;
+        } else {
+            // Another flush may have taken the records and not committed them yet.
+            drop(self.writing.lock().await);
         }
         Ok(())
     }
