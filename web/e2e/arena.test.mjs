@@ -118,7 +118,9 @@ test('a shot lowers health, the hit is shown, and a knock-out counts', { timeout
   await ben.until(() => window.__frolic.combat().alive && window.__frolic.combat().health === 100);
   assert.ok((await combat(ada)).hits >= 5, 'five hits of 20 each');
   assert.equal(await ada.page.locator('[data-crosshair]').count(), 1);
-  assert.equal(await ada.page.locator('[data-health]').getAttribute('data-health'), '100');
+  // A bot may have hit her before it left.
+  const { health } = await combat(ada);
+  assert.equal(await ada.page.locator('[data-health]').getAttribute('data-health'), String(health));
 
   // The same line twice in both pages: once each.
   await ada.page.keyboard.press('Enter');

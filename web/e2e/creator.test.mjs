@@ -191,7 +191,7 @@ test('the dashboard shows plays, to the creator only', async () => {
   await page
     .locator('figcaption')
     .filter({ hasText: 'Plays per day' })
-    .getByText(/: 2 plays/)
+    .getByText(/: 2\s+plays/)
     .waitFor();
   await look(page, 'manage-overview');
   await page.getByRole('tab', { name: 'Errors' }).click();
