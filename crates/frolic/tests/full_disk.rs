@@ -287,6 +287,30 @@ async fn broken_disk(name: &str, fault: Fault, reason: &str) {
     survive(&platform, reason, || Box::new(faults.begin(fault))).await;
 }
 
+/// A platform that starts on a disk with a fault reports it from the first request
+/// on, and recovers by itself.
+#[tokio::test]
+async fn a_fault_is_reported_by_a_platform_that_starts_with_it() {
+    for (name, fault) in [
+        ("start-fsync", Fault::Fsync),
+        ("start-read-only", Fault::ReadOnly),
+    ] {
+        let data = scratch(name);
+        let mut before = Platform::start_as(serve(&data, "0"), data.clone());
+        before.login("Ada").await;
+        before.kill().await;
+        let mut command = serve(&data, "0");
+        let faults = Faults::prepare(&mut command, name, &data);
+        let failing = faults.begin(fault);
+        let platform = Platform::start_as(command, data);
+        let (status, message) = readiness(&platform).await;
+        assert_eq!(status, 503, "{name}: {message}");
+        drop(failing);
+        until_ready(&platform).await;
+        platform.login("Ben").await;
+    }
+}
+
 #[tokio::test]
 async fn a_stop_without_a_platform_loses_nothing_acknowledged() {
     let platform = Platform::start("stop-without-platform");
