@@ -1,7 +1,7 @@
 // The sample game Sunset Splash with two players in real pages: one shoots the
 // other until they are out, both see it, and they chat. The layout
 // is described in games/arena/README.md.
-// Covers: games/arena, crates/world, crates/client, web/src/player
+// Covers: games/arena, web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { forWorlds, launchBrowser, picture } from './browser.mjs';

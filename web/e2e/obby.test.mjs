@@ -1,7 +1,7 @@
 // The sample game Sunny Steps in a real page: its scripts move a platform and
 // send players that touch a kill brick back, and its HUD counts the falls. The
 // layout is described in games/obby/README.md.
-// Covers: games/obby, crates/world, crates/sim, web/src/player
+// Covers: games/obby, web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser } from './browser.mjs';

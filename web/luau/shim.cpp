@@ -27,6 +27,16 @@ static const int HOST_ERROR = -1;
 
 // Safe points between two reads of the clock: about 20 microseconds of work.
 static const unsigned CLOCK_EVERY = 1000;
+// The same while they take longer than COUNTED_MS_PER_STEP: each may be a slow
+// operation.
+static const unsigned CLOCK_EVERY_SLOW = 100;
+// The browser has no clock of CPU time. A safe point counts as at most this
+// much, because the rest is most likely a machine that ran something else: a
+// slice of 50 ms with fewer than 12,500 safe points is not stopped for it.
+static const double COUNTED_MS_PER_STEP = 0.004;
+// Wall time of a slice that stops it whatever was counted, in slices. The
+// longest pause is left out: a computer may be suspended in the middle.
+static const double WALL_SLICES = 20;
 static const int TRACE_LEVELS_MAX = 16;
 // How many slices builtin code may take before a script's slice begins.
 static const double ENGINE_SLICES = 20;
@@ -54,8 +64,11 @@ struct Vm {
     bool collect = false;
     Reason reason = REASON_NONE;
     unsigned until_clock = CLOCK_EVERY;
+    unsigned clock_every = CLOCK_EVERY; // what until_clock started from
     double slice_ms = 0, budget_ms = 0;
-    double slice_began = 0, call_began = 0;
+    double call_began = 0;
+    double slice_began = 0, slice_counted = 0, longest_pause = 0; // of the running slice
+    double last_read = 0;
     double slice_seen = -1;
     double slice_at_start = 0; // the slice that had run when the call began
     Slot* slot = nullptr;
@@ -135,6 +148,12 @@ static void before_resume(lua_State* L) {
     if (vm->armed) lua_setmemcat(L, vm->slot->category & 255);
 }
 
+static void begin_slice(Vm* vm, double now) {
+    vm->slice_seen = vm->slot->slice;
+    vm->slice_began = now;
+    vm->slice_counted = vm->longest_pause = 0;
+}
+
 static void interrupt(lua_State* L, int gc) {
     Vm* vm = vm_of(L);
     if (gc >= 0 || !vm->armed) return;
@@ -147,17 +166,22 @@ static void interrupt(lua_State* L, int gc) {
         }
     }
     if (--vm->until_clock) return;
-    vm->until_clock = CLOCK_EVERY;
     double now = host_now();
+    double passed = now - vm->last_read;
+    vm->last_read = now;
+    double countable = vm->clock_every * COUNTED_MS_PER_STEP;
+    vm->clock_every = vm->until_clock = passed > countable ? CLOCK_EVERY_SLOW : CLOCK_EVERY;
     if (vm->slot->slice != vm->slice_seen) {
-        vm->slice_seen = vm->slot->slice;
-        vm->slice_began = now;
+        begin_slice(vm, now);
+        passed = 0;
     }
+    vm->slice_counted += passed < countable ? passed : countable;
+    if (passed > vm->longest_pause) vm->longest_pause = passed;
     if (now - vm->call_began > vm->budget_ms) vm->slot->pause = 1;
-    // Until a script's slice begins, only builtin code runs. Stopping it would lose the handlers it was about to start, so a
-    // busy machine that stalls the browser gets more time.
-    double allowed = vm->slot->slice == vm->slice_at_start ? vm->slice_ms * ENGINE_SLICES : vm->slice_ms;
-    if (now - vm->slice_began > allowed) stop(L, vm, REASON_TIME);
+    // Until a script's slice begins, only builtin code runs. Stopping it would lose the handlers it was about to start.
+    double slices = vm->slot->slice == vm->slice_at_start ? ENGINE_SLICES : 1;
+    double wall = now - vm->slice_began - vm->longest_pause;
+    if (vm->slice_counted > vm->slice_ms * slices || wall > vm->slice_ms * WALL_SLICES * slices) stop(L, vm, REASON_TIME);
 }
 
 // Flags that keep Luau memory-safe at its limits; the server sets the same ones.
@@ -202,12 +226,12 @@ EXPORT(vm_push_slot) void vm_push_slot(lua_State* L) {
 EXPORT(vm_arm) void vm_arm(lua_State* L, double slice_ms, double budget_ms) {
     Vm* vm = vm_of(L);
     vm->reason = REASON_NONE;
-    vm->until_clock = CLOCK_EVERY;
+    vm->clock_every = vm->until_clock = CLOCK_EVERY;
     vm->slice_ms = slice_ms;
     vm->budget_ms = budget_ms;
-    vm->slice_began = vm->call_began = host_now();
-    vm->slice_seen = -1;
+    vm->last_read = vm->call_began = host_now();
     vm->slice_at_start = vm->slot->slice;
+    begin_slice(vm, vm->last_read);
     vm->slot->pause = 0;
     vm->cap = vm->soft;
     vm->armed = true;

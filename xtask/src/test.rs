@@ -219,7 +219,7 @@ impl Suite<'_> {
     /// Everything but xtask, and the TypeScript types that tests export.
     fn rust_tests(&self, built: &Built) {
         let programs = match &self.changed {
-            Some(changed) => built.only(&changed.crates),
+            Some(changed) => built.only(&changed.crates, &changed.skipped),
             None => built.all(),
         };
         if programs.is_empty() {

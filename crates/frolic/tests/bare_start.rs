@@ -1,5 +1,6 @@
 //! `frolic serve` as the README says: the binary alone in an empty
 //! folder, with nothing set but a port.
+// Covers: crates/platform/src
 
 use std::path::Path;
 use std::process::Command;

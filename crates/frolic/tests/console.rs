@@ -1,4 +1,5 @@
 //! Output and errors of a real game server's scripts reach the console of their creator.
+// Covers: crates/gameserver/src, crates/platform/src, crates/script/src, crates/protocol/src
 
 use std::time::{Duration, Instant};
 

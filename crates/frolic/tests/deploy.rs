@@ -1,5 +1,6 @@
 //! `deploy/`: the image that the Dockerfile describes lets players in, and what
 //! else runs the platform elsewhere is sound.
+// Covers: deploy
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,5 +1,6 @@
 //! What a developer has set in their shell is not what tests run with: a
 //! platform of a test never reaches their database.
+// Covers: crates/platform/src
 
 use std::process::Command;
 

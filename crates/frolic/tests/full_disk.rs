@@ -1,6 +1,7 @@
 //! Everything acknowledged is stored, also when the disk was full or broken for a
 //! while or a world stopped without its platform; and the platform recovers by
 //! itself as soon as the cause is gone.
+// Covers: crates/gameserver/src, crates/platform/src, crates/script/src, crates/world/src/terrain, crates/world/src/structures.rs, crates/world/src/saved.rs
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -284,6 +285,30 @@ async fn broken_disk(name: &str, fault: Fault, reason: &str) {
     let faults = Faults::prepare(&mut command, name, &data);
     let platform = Platform::start_as(command, data);
     survive(&platform, reason, || Box::new(faults.begin(fault))).await;
+}
+
+/// A platform that starts on a disk with a fault reports it from the first request
+/// on, and recovers by itself.
+#[tokio::test]
+async fn a_fault_is_reported_by_a_platform_that_starts_with_it() {
+    for (name, fault) in [
+        ("start-fsync", Fault::Fsync),
+        ("start-read-only", Fault::ReadOnly),
+    ] {
+        let data = scratch(name);
+        let mut before = Platform::start_as(serve(&data, "0"), data.clone());
+        before.login("Ada").await;
+        before.kill().await;
+        let mut command = serve(&data, "0");
+        let faults = Faults::prepare(&mut command, name, &data);
+        let failing = faults.begin(fault);
+        let platform = Platform::start_as(command, data);
+        let (status, message) = readiness(&platform).await;
+        assert_eq!(status, 503, "{name}: {message}");
+        drop(failing);
+        until_ready(&platform).await;
+        platform.login("Ben").await;
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Worlds of a thousand players under the usual limit of 1,024 open files:
 //! whoever holds sockets asks for what the system allows.
+// Covers: crates/gameserver/src, crates/platform/src
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! `frolic serve` with a certificate: pages over https, a real world
 //! over wss, and what is wrong with the files told at the start.
+// Covers: crates/gameserver/src, crates/platform/src
 
 #[path = "../../platform/tests/platform/support/certificate.rs"]
 #[allow(clippy::unwrap_used, reason = "test code of another crate")]

@@ -141,6 +141,18 @@ impl BlobStore {
         Ok(sha256)
     }
 
+    /// Whether the folder takes files now. A bucket is another machine's, whose
+    /// faults do not concern the database: it is not tried.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn try_write(&self) -> io::Result<()> {
+        match &self.0 {
+            Kind::Disk(disk) => disk.try_write().await,
+            Kind::Bucket(_) => Ok(()),
+        }
+    }
+
     /// Whether there are bytes with this hash.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::api::{ErrorBody, Health};
 use crate::db::to_u32;
 use crate::error::ApiError;
 
-pub(crate) use writes::{WriteHealth, fault_of, watch};
+pub(crate) use writes::{WriteHealth, fault_of, settle, watch};
 
 /// What this file answers. `/healthz` and `/api/health` are other names of
 /// `/health`.
@@ -55,6 +55,7 @@ pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, Api
             5,
         ));
     }
+    settle(&platform).await;
     if let Some(fault) = platform.write_health().fault() {
         let message = format!("Nothing can be stored: {}.", fault.reason);
         return Err(ApiError::unavailable("database_unavailable", message, 1));

@@ -9,13 +9,16 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use frolic_protocol::client_log::ClientPrints;
-use frolic_protocol::fleet::{Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot};
+use frolic_protocol::fleet::{
+    Expelled, Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot,
+};
 
 use crate::Platform;
 use crate::auth::bearer;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::fleet::WorldProcess;
+use crate::join::access;
 use crate::{games, world_lease, worlds};
 
 /// Characters of a reason that reach the log.
@@ -151,12 +154,33 @@ pub async fn heartbeat(
             tracing::warn!(world_id, %error, "the number of players was not noted");
         }
     }
-    let expelled = platform.expulsions().recent(tokio::time::Instant::now());
+    let expelled = expelled(&platform, &server.spec.world_id).await;
     Ok(Json(HeartbeatReply {
         action,
         expelled,
         prints_wanted: prints_wanted(&platform, &server),
     }))
+}
+
+/// The players that a world must disconnect.
+async fn expelled(platform: &Platform, world_id: &str) -> Vec<Expelled> {
+    let mut expelled = Vec::new();
+    for one in platform.expulsions().recent(tokio::time::Instant::now()) {
+        let concerns = match &one.owner_id {
+            None => Ok(true),
+            Some(owner_id) => {
+                let player_id = &one.expelled.player_id;
+                access::shuts_out(platform.db(), world_id, owner_id, player_id).await
+            }
+        };
+        match concerns {
+            Ok(true) => expelled.push(one.expelled),
+            Ok(false) => {}
+            // It is sent again with the next heartbeat.
+            Err(error) => tracing::warn!(world_id, %error, "a block was not looked up"),
+        }
+    }
+    expelled
 }
 
 /// `POST /internal/worlds/{id}/stopped`.

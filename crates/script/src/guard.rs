@@ -14,7 +14,10 @@
 //! running script is stopped only if no other script holds more.
 //!
 //! Time is the CPU time of the VM's thread where the system has such a clock,
-//! because a busy machine must not look like a busy script.
+//! because a busy machine must not look like a busy script. A single jump of
+//! that clock counts as a part of a slice only, and the interrupt confirms on
+//! the VM's thread that the slice it was meant for still runs. Tests and
+//! fuzzers limit a slice by its safe points instead, which is reproducible.
 //!
 //! Code without any safe point (thousands of operations on huge strings in a
 //! row) is not affected by the interrupt. A world that has a process of its own
@@ -23,6 +26,7 @@
 
 pub mod blame;
 mod clock;
+mod meter;
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
@@ -36,6 +40,7 @@ use std::time::Duration;
 use mlua::{Buffer, Lua, ffi};
 
 use self::clock::Clock;
+use self::meter::Meter;
 use crate::limits::VmLimits;
 
 /// Polling interval of the watchdog while a script runs. A slice may overrun by
@@ -51,12 +56,16 @@ const INSTANCE: usize = 8;
 const PAUSE: usize = 12;
 const CATEGORY: usize = 16;
 const SCRIPT: usize = 20;
-const SLOT_BYTES: usize = 24;
+/// The slice that the watchdog wants to stop; the scheduler does not use it.
+const CONDEMNED: usize = 24;
+const SLOT_BYTES: usize = 32;
 
 /// Requests to the scheduler in [`PAUSE`]: to return to the host, and to pause
 /// the scripts that took much of this tick.
 const COME_BACK: u32 = 1;
 const SPARE_OTHERS: u32 = 2;
+
+const OUT_OF_TIME: &CStr = c"script stopped: out of time";
 
 /// Stack levels in the report of a stop.
 const TRACE_LEVELS_MAX: c_int = 16;
@@ -119,9 +128,22 @@ thread_local! {
     /// The memory category that held most when memory got short.
     static HOARDER: Cell<Option<u32>> = const { Cell::new(None) };
     static SLOT: Cell<*const u8> = const { Cell::new(ptr::null()) };
+    /// The interrupt while no limit is exceeded: none, or `count_steps`.
+    static RESTING: Cell<*mut c_void> = const { Cell::new(ptr::null_mut()) };
+    /// Safe points of the running slice.
+    static STEPS: Cell<Steps> = const { Cell::new(Steps { max: 0, slice: 0, left: 0 }) };
     /// Set by the interrupt when it first raises.
     static TRIPPED: Cell<Option<StopReason>> = const { Cell::new(None) };
     static TRACE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Counts the safe points of a slice.
+#[derive(Clone, Copy)]
+struct Steps {
+    max: u64,
+    /// The slice that `left` belongs to.
+    slice: u64,
+    left: u64,
 }
 
 /// Guards one VM. Dropping it ends the watchdog.
@@ -132,6 +154,7 @@ pub struct Guard {
     shared: Arc<Shared>,
     soft_bytes: usize,
     relaxed_bytes: usize,
+    slice_steps: Option<u64>,
     watchdog: Option<JoinHandle<()>>,
 }
 
@@ -215,6 +238,7 @@ impl Guard {
             shared,
             soft_bytes: limits.memory_bytes,
             relaxed_bytes: limits.memory_bytes + limits.memory_bytes / 2,
+            slice_steps: limits.slice_steps,
             watchdog: Some(watchdog),
         })
     }
@@ -286,6 +310,20 @@ impl Guard {
         TRIPPED.set(None);
         let asked = self.shared.asked_after(Duration::ZERO);
         self.shared.word(PAUSE).store(asked, Ordering::Relaxed);
+        let resting = match self.slice_steps {
+            Some(max) => {
+                let slice = self.shared.slice_number();
+                STEPS.set(Steps {
+                    max,
+                    slice,
+                    left: max,
+                });
+                count_steps as *mut c_void
+            }
+            None => ptr::null_mut(),
+        };
+        RESTING.set(resting);
+        self.shared.interrupt().store(resting, Ordering::Relaxed);
         blame::enter(self.shared.word(SCRIPT));
         let mut watch = self.shared.lock();
         watch.calls += 1;
@@ -300,6 +338,7 @@ impl Guard {
             .interrupt()
             .store(ptr::null_mut(), Ordering::Relaxed);
         SOFT_BYTES.set(usize::MAX);
+        RESTING.set(ptr::null_mut());
         SLOT.set(ptr::null());
         blame::leave();
     }
@@ -340,7 +379,16 @@ impl Shared {
 
     fn slice_number(&self) -> u64 {
         // SAFETY: as `word`.
-        unsafe { (*self.slot.add(SLICE).cast::<AtomicU64>()).load(Ordering::Relaxed) }
+        unsafe { shared_number(self.slot, SLICE) }.load(Ordering::Relaxed)
+    }
+
+    /// Stops a slice at its next safe point. The caller holds the lock, so that
+    /// the call has not ended; the slice may have: `out_of_time` looks again.
+    fn condemn(&self, slice: u64) {
+        // SAFETY: as `word`.
+        unsafe { shared_number(self.slot, CONDEMNED) }.store(slice, Ordering::Relaxed);
+        self.interrupt()
+            .store(out_of_time as *mut c_void, Ordering::Release);
     }
 
     /// Requests to the scheduler once the running call has taken this long. One
@@ -358,7 +406,7 @@ impl Shared {
     fn watch(&self) {
         let mut seen = (0, 0);
         let mut call_began = Duration::ZERO;
-        let mut slice_began = Duration::ZERO;
+        let mut meter = Meter::new(self.slice);
         let mut pause = IDLE_POLL;
         loop {
             let watch = self.lock();
@@ -381,11 +429,11 @@ impl Shared {
             }
             if seen != (call, slice) {
                 seen = (call, slice);
-                slice_began = now;
+                meter.begin(now);
             }
             let asked = self.asked_after(now.saturating_sub(call_began));
             self.word(PAUSE).fetch_or(asked, Ordering::Relaxed);
-            let ran = now.saturating_sub(slice_began);
+            let ran = meter.advance(now);
             if self
                 .kill_after
                 .is_some_and(|after| ran > self.slice + after)
@@ -393,9 +441,7 @@ impl Shared {
                 blame::end_process(self.word(SCRIPT).load(Ordering::Relaxed));
             }
             if ran > self.slice {
-                // Still under the lock: the call has not ended.
-                self.interrupt()
-                    .store(out_of_time as *mut c_void, Ordering::Relaxed);
+                self.condemn(slice);
             }
         }
     }
@@ -403,9 +449,60 @@ impl Shared {
 
 /// Raised at every safe point until `disarm`.
 unsafe extern "C-unwind" fn out_of_time(state: *mut ffi::lua_State, gc: c_int) {
-    if gc < 0 {
+    if gc >= 0 {
+        return;
+    }
+    // SAFETY: called by the VM at a safe point, while a guarded call runs.
+    unsafe {
+        if TRIPPED.get().is_none() && !is_condemned() {
+            // The watchdog was delayed between its look at the slice and the
+            // interrupt, which another slice must not pay for.
+            let _ = interrupt_of(state).compare_exchange(
+                out_of_time as *mut c_void,
+                RESTING.get(),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            return;
+        }
+        raise(state, StopReason::Time, OUT_OF_TIME);
+    }
+}
+
+/// Whether the running slice is the one that the watchdog wants to stop.
+unsafe fn is_condemned() -> bool {
+    let slot = SLOT.get();
+    if slot.is_null() {
+        return false;
+    }
+    // SAFETY: `SLOT` is set while a guarded call runs.
+    unsafe {
+        let condemned = shared_number(slot, CONDEMNED).load(Ordering::Relaxed);
+        condemned == shared_number(slot, SLICE).load(Ordering::Relaxed)
+    }
+}
+
+/// Stops a slice after a number of safe points.
+unsafe extern "C-unwind" fn count_steps(state: *mut ffi::lua_State, gc: c_int) {
+    let slot = SLOT.get();
+    if gc >= 0 || slot.is_null() {
+        return;
+    }
+    let mut steps = STEPS.get();
+    // SAFETY: `SLOT` is set while a guarded call runs.
+    let slice = unsafe { shared_number(slot, SLICE).load(Ordering::Relaxed) };
+    if slice != steps.slice && TRIPPED.get().is_none() {
+        steps = Steps {
+            slice,
+            left: steps.max,
+            ..steps
+        };
+    }
+    steps.left = steps.left.saturating_sub(1);
+    STEPS.set(steps);
+    if steps.left == 0 || TRIPPED.get().is_some() {
         // SAFETY: called by the VM at a safe point.
-        unsafe { raise(state, StopReason::Time, c"script stopped: out of time") }
+        unsafe { raise(state, StopReason::Time, OUT_OF_TIME) }
     }
 }
 
@@ -423,7 +520,7 @@ unsafe extern "C-unwind" fn out_of_memory(state: *mut ffi::lua_State, gc: c_int)
                 // The watchdog may have stored its callback in between.
                 let _ = interrupt_of(state).compare_exchange(
                     out_of_memory as *mut c_void,
-                    ptr::null_mut(),
+                    RESTING.get(),
                     Ordering::Relaxed,
                     Ordering::Relaxed,
                 );
@@ -478,6 +575,13 @@ unsafe extern "C-unwind" fn before_resume(state: *mut ffi::lua_State) {
 /// `slot` is the live buffer of `SLOT_BYTES`, which Luau aligns to 8, and
 /// `offset` one of the constants above.
 unsafe fn shared_word<'a>(slot: *const u8, offset: usize) -> &'a AtomicU32 {
+    // SAFETY: the caller's promise.
+    unsafe { &*slot.add(offset).cast() }
+}
+
+/// # Safety
+/// As `shared_word`, for one of the numbers of 8 bytes.
+unsafe fn shared_number<'a>(slot: *const u8, offset: usize) -> &'a AtomicU64 {
     // SAFETY: the caller's promise.
     unsafe { &*slot.add(offset).cast() }
 }
@@ -538,7 +642,7 @@ unsafe extern "C-unwind" fn on_allocate(
     unsafe {
         if new_bytes > old_bytes && ffi::lua_totalbytes(state, -1) > SOFT_BYTES.get() {
             let _ = interrupt_of(state).compare_exchange(
-                ptr::null_mut(),
+                RESTING.get(),
                 out_of_memory as *mut c_void,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
@@ -556,4 +660,56 @@ unsafe fn interrupt_of<'a>(state: *mut ffi::lua_State) -> &'a AtomicPtr<c_void> 
 fn scramble_keys() -> [u64; 4] {
     use std::hash::{BuildHasher, RandomState};
     [0, 1, 2, 3].map(|n: u64| RandomState::new().hash_one(n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORK: &str = "local n = 0 for i = 1, 1000 do n += i end";
+
+    #[test]
+    fn the_slice_after_a_condemned_one_goes_on() {
+        let lua = Lua::new();
+        let guard = Guard::new(&lua, &VmLimits::untimed()).expect("a guard");
+        let begin_slice = |number: f64| guard.slot().write_bytes(SLICE, &number.to_ne_bytes());
+        begin_slice(7.0);
+        let condemned = guard.shared.slice_number();
+        let stopped = guard.run(|| {
+            guard.shared.condemn(condemned);
+            lua.load(WORK).exec()
+        });
+        assert!(
+            matches!(&stopped, Err(Failure::Stopped(stop)) if stop.reason == StopReason::Time),
+            "{stopped:?}"
+        );
+        let next = guard.run(|| {
+            guard.shared.condemn(condemned);
+            begin_slice(8.0);
+            lua.load(WORK).exec()
+        });
+        assert!(next.is_ok(), "{next:?}");
+    }
+
+    #[test]
+    fn a_limit_of_safe_points_always_stops_at_the_same_one() {
+        let reached = || {
+            let lua = Lua::new();
+            let limits = VmLimits {
+                slice_steps: Some(10_000),
+                ..VmLimits::untimed()
+            };
+            let guard = Guard::new(&lua, &limits).expect("a guard");
+            let endless = "n = 0 while true do pcall(function() while true do n += 1 end end) end";
+            let stopped = guard.run(|| lua.load(endless).exec());
+            assert!(matches!(stopped, Err(Failure::Stopped(_))), "{stopped:?}");
+            let n: u64 = lua.globals().get("n").expect("a number");
+            let after = guard.run(|| lua.load(WORK).exec());
+            assert!(after.is_ok(), "{after:?}");
+            n
+        };
+        let first = reached();
+        assert!((9_000..=10_000).contains(&first), "{first}");
+        assert_eq!(first, reached());
+    }
 }

@@ -16,6 +16,10 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// Bytes of one error or log text.
 pub const TEXT_BYTES_MAX: usize = 1024;
 
+/// Safe points of a slice under [`VmLimits::untimed`]: about forty times what
+/// fits into the slice of a world that people play in.
+const UNTIMED_STEPS: u64 = 100_000_000;
+
 /// Limits shared by all scripts of one world.
 #[derive(Clone, Debug)]
 pub struct VmLimits {
@@ -24,6 +28,11 @@ pub struct VmLimits {
     pub memory_bytes: usize,
     /// CPU time after which a handler is interrupted.
     pub slice: Duration,
+    /// Safe points (calls, returns, loop iterations) after which a handler is
+    /// interrupted: a limit that does not depend on a clock, for tests, fuzzers
+    /// and replays. Counting costs time at every safe point, so worlds that
+    /// people play in are limited by time alone.
+    pub slice_steps: Option<u64>,
     /// CPU time of all handlers of one tick; the remaining ones are deferred.
     pub tick_budget: Duration,
     /// Average CPU time of all handlers of a tick. A world accumulates up to
@@ -61,6 +70,7 @@ impl Default for VmLimits {
         Self {
             memory_bytes: 64 * 1024 * 1024,
             slice: Duration::from_millis(50),
+            slice_steps: None,
             tick_budget: Duration::from_millis(100),
             average: Duration::from_millis(4),
             savings: Duration::from_millis(100),
@@ -82,11 +92,13 @@ impl VmLimits {
     /// stepped by a test, a fuzzer or a replay, where the same inputs must give
     /// the same result even on a busy machine. CPU time is not reproducible: in
     /// a virtual machine it includes time taken by the host. A script that
-    /// never ends is still stopped, after some seconds.
+    /// never ends is still stopped, after a number of safe points, or some
+    /// seconds where it reaches few of them.
     pub fn untimed() -> Self {
         let never = Duration::from_secs(10);
         Self {
             slice: never / 2,
+            slice_steps: Some(UNTIMED_STEPS),
             tick_budget: never,
             average: never,
             ..Self::default()

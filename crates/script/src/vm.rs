@@ -21,6 +21,8 @@ use crate::service::Service;
 
 /// After this many stops in one call the world continues in the next tick.
 const STOPS_PER_CALL_MAX: u32 = 64;
+/// How many tick budgets the start of a world may use.
+const START_BUDGETS_MAX: u32 = 16;
 
 /// A script on an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,6 +202,15 @@ impl Vm {
             self.attach(attachment.entity, &attachment.script);
         }
         self.call(&self.entry.drain.clone(), ());
+        // Scripts run before the first tick, even if one of them used up the
+        // budget: a tick that a script was not there for cannot be repeated.
+        for _ in 1..START_BUDGETS_MAX {
+            if !self.guard.was_paused() {
+                break;
+            }
+            self.guard.begin_tick();
+            self.call(&self.entry.drain.clone(), ());
+        }
         // Starting is not charged to the budget.
         self.guard.begin_tick();
     }

@@ -61,6 +61,19 @@ fn stopped(body: &str) {
     );
 }
 
+/// The first tick must not find a script that has not run yet.
+#[test]
+fn a_slow_start_of_one_script_delays_no_other() {
+    let errors = check_within(
+        VmLimits {
+            tick_budget: Duration::from_millis(1),
+            ..limits()
+        },
+        "while true do end",
+    );
+    assert!(errors[0].contains("stopped"), "{errors:?}");
+}
+
 /// Every case of `tests/hostile/*.luau`; a line `--- name` begins the next.
 #[test]
 fn nothing_of_the_corpus_reaches_the_others() {

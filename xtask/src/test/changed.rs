@@ -1,6 +1,15 @@
 //! `cargo xtask test --changed`: which tests depend on the files that differ
-//! from a commit. Crates follow from cargo's dependency graph; each browser
-//! test names the folders it covers, because all of them run the whole product.
+//! from a commit.
+//!
+//! - Crates: those with a changed file, and what depends on them in cargo's
+//!   graph. A crate that needs another for its tests only runs with it, but
+//!   what depends on that crate does not.
+//! - Tests of processes (`crates/frolic/tests`) and of browsers (`web/e2e`) run
+//!   the whole product, so each names the folders it covers in a line
+//!   `// Covers: `. A test of a process without such a line always runs with
+//!   its crate, and all of them do when that crate itself changed.
+//!
+//! The rest runs in `cargo xtask test`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +21,7 @@ use serde_json::Value;
 
 use crate::workspace::Workspace;
 
-/// How a browser test names what it covers, in its first lines.
+/// How a test names what it covers, in its first lines.
 const COVERS: &str = "// Covers: ";
 /// Files that every crate depends on.
 const BUILD_FILES: [&str; 4] = [
@@ -32,6 +41,17 @@ pub struct Changed {
     pub xtask: bool,
     /// Browser tests by file name.
     pub browser: Vec<String>,
+    /// Modules of test programs that cover none of the changes, by the folder
+    /// of their crate.
+    pub skipped: BTreeMap<PathBuf, Vec<String>>,
+}
+
+/// A module of a test program that names what it covers.
+struct Module {
+    /// The folder of its crate.
+    folder: String,
+    name: String,
+    covers: Vec<String>,
 }
 
 impl Changed {
@@ -46,10 +66,23 @@ impl Changed {
                 .with_context(|| format!("cannot read {}", path.display()))?;
             covered.push((name.clone(), covers(&text)));
         }
-        Ok(Self::of(&files, &graph, &covered, &workspace.root))
+        let modules = modules(&graph, &workspace.root)?;
+        Ok(Self::of(
+            &files,
+            &graph,
+            &covered,
+            &modules,
+            &workspace.root,
+        ))
     }
 
-    fn of(files: &[String], graph: &Graph, browser: &[(String, Vec<String>)], root: &Path) -> Self {
+    fn of(
+        files: &[String],
+        graph: &Graph,
+        browser: &[(String, Vec<String>)],
+        modules: &[Module],
+        root: &Path,
+    ) -> Self {
         let everything = files
             .iter()
             .any(|file| BUILD_FILES.contains(&file.as_str()));
@@ -65,7 +98,18 @@ impl Changed {
                 || files.contains(&own)
                 || product.into_iter().any(|file| is_covered(covers, file))
         });
+        let mut skipped: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+        for module in modules {
+            let concerns = |file: &String| {
+                is_read_by(file, &module.folder) || is_covered(&module.covers, file)
+            };
+            if !everything && !files.iter().any(concerns) {
+                let folder = skipped.entry(root.join(&module.folder)).or_default();
+                folder.push(module.name.clone());
+            }
+        }
         Self {
+            skipped,
             crates: crates.iter().map(|folder| root.join(folder)).collect(),
             web: files.iter().any(|file| is_inside(file, "web")),
             xtask: files.iter().any(|file| is_inside(file, "xtask")),
@@ -78,7 +122,36 @@ impl Changed {
     }
 }
 
-/// The folders that a browser test covers; none named means all of them.
+/// The modules of test programs that name what they cover.
+fn modules(graph: &Graph, root: &Path) -> Result<Vec<Module>> {
+    let mut modules = Vec::new();
+    for folder in graph.dependants.keys() {
+        // Not every crate has tests beside its sources.
+        let Ok(entries) = fs::read_dir(root.join(folder).join("tests")) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry?.path();
+            let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+            let Some(name) = path.file_stem().filter(|_| is_rust) else {
+                continue;
+            };
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            let covers = covers(&text);
+            if !covers.is_empty() {
+                modules.push(Module {
+                    folder: folder.clone(),
+                    name: name.to_string_lossy().into_owned(),
+                    covers,
+                });
+            }
+        }
+    }
+    Ok(modules)
+}
+
+/// The folders that a test covers; none named means all of them.
 pub fn covers(text: &str) -> Vec<String> {
     let line = text.lines().find_map(|line| line.strip_prefix(COVERS));
     let folders = line.into_iter().flat_map(|line| line.split(','));
@@ -119,6 +192,8 @@ fn changed_files(root: &Path, revision: &str) -> Result<Vec<String>> {
 /// The workspace's crates: each folder with the folders that depend on it.
 struct Graph {
     dependants: BTreeMap<String, BTreeSet<String>>,
+    /// The same for dependencies of tests only.
+    tested_with: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Graph {
@@ -131,6 +206,7 @@ impl Graph {
         let packages = metadata["packages"].as_array();
         let packages = packages.context("cargo metadata lists no packages")?;
         let mut dependants: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut tested_with: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for package in packages {
             let manifest = package["manifest_path"].as_str().unwrap_or_default();
             let folder = Path::new(manifest).parent().and_then(Path::to_str);
@@ -140,12 +216,19 @@ impl Graph {
             dependants.entry(folder.clone()).or_default();
             let dependencies = package["dependencies"].as_array();
             for dependency in dependencies.into_iter().flatten() {
+                let graph = match dependency["kind"].as_str() {
+                    Some("dev") => &mut tested_with,
+                    _ => &mut dependants,
+                };
                 if let Some(path) = dependency["path"].as_str().and_then(relative) {
-                    dependants.entry(path).or_default().insert(folder.clone());
+                    graph.entry(path).or_default().insert(folder.clone());
                 }
             }
         }
-        Ok(Self { dependants })
+        Ok(Self {
+            dependants,
+            tested_with,
+        })
     }
 
     /// The crates that contain one of these files, and all that depend on them.
@@ -160,15 +243,21 @@ impl Graph {
                 open.extend(self.dependants.get(folder).into_iter().flatten());
             }
         }
+        let tested = found
+            .iter()
+            .filter_map(|folder| self.tested_with.get(folder));
+        let tested: Vec<String> = tested.flatten().cloned().collect();
+        found.extend(tested);
         found
     }
 }
 
 /// Whether a crate's build or its tests read a file.
 fn is_read_by(file: &str, folder: &str) -> bool {
-    // The binary embeds the sample games, and its tests play them.
-    let is_game = folder == "crates/frolic" && is_inside(file, "games");
-    is_game || (is_inside(file, folder) && !file.ends_with(".md"))
+    // The binary embeds the sample games, and its tests play them and deploy it.
+    let of_binary = ["games", "deploy"];
+    let is_extra = folder == "crates/frolic" && of_binary.iter().any(|at| is_inside(file, at));
+    is_extra || (is_inside(file, folder) && !file.ends_with(".md"))
 }
 
 #[cfg(test)]
@@ -181,6 +270,7 @@ mod tests {
             ("world", "sim"),
             ("platform", ""),
             ("frolic", "world"),
+            ("client", ""),
         ];
         let packages = crates.map(|(name, on)| {
             let on = if on.is_empty() {
@@ -188,9 +278,14 @@ mod tests {
             } else {
                 format!("/w/crates/{on}")
             };
+            let mut dependencies = vec![serde_json::json!({"path": on, "kind": null})];
+            if name == "world" {
+                let client = serde_json::json!({"path": "/w/crates/client", "kind": "dev"});
+                dependencies.push(client);
+            }
             serde_json::json!({
                 "manifest_path": format!("/w/crates/{name}/Cargo.toml"),
-                "dependencies": [{"path": on}],
+                "dependencies": dependencies,
             })
         });
         let metadata = serde_json::json!({ "packages": packages });
@@ -206,7 +301,12 @@ mod tests {
                 covers("// Covers: crates/platform/src/store\n"),
             ),
         ];
-        Changed::of(&files, &graph, &browser, Path::new("/w"))
+        let modules = [Module {
+            folder: "crates/frolic".to_owned(),
+            name: "deploy".to_owned(),
+            covers: covers("// Covers: deploy\n"),
+        }];
+        Changed::of(&files, &graph, &browser, &modules, Path::new("/w"))
     }
 
     #[test]
@@ -219,6 +319,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_crate_needs_for_its_tests_runs_with_that_crate_alone() {
+        let changed = changed(&["crates/client/src/lib.rs"]);
+        let crates = ["crates/client", "crates/world"].map(|name| Path::new("/w").join(name));
+        assert_eq!(changed.crates, BTreeSet::from(crates));
+    }
+
+    #[test]
+    fn a_module_of_tests_is_skipped_unless_it_covers_a_change() {
+        let folder = Path::new("/w/crates/frolic");
+        let skips = |file: &str| changed(&[file]).skipped.contains_key(folder);
+        assert!(skips("crates/world/src/lib.rs"));
+        assert!(!skips("deploy/Dockerfile"));
+        assert!(!skips("crates/frolic/src/main.rs"));
+        assert!(!skips("crates/frolic/tests/deploy.rs"));
+        assert!(!skips("Cargo.lock"));
+    }
+
+    #[test]
     fn tests_and_documentation_need_no_browser() {
         let changed_test = changed(&["crates/world/tests/simulation/main.rs"]);
         assert!(changed_test.browser.is_empty() && changed_test.crates.len() == 2);
@@ -228,7 +346,7 @@ mod tests {
     #[test]
     fn build_files_run_everything() {
         let changed = changed(&["Cargo.lock"]);
-        assert_eq!(changed.crates.len(), 4);
+        assert_eq!(changed.crates.len(), 5);
         assert_eq!(changed.browser.len(), 2);
     }
 
@@ -237,6 +355,23 @@ mod tests {
         let changed = changed(&["web/e2e/store.test.mjs"]);
         assert_eq!(changed.browser, ["e2e/store.test.mjs"]);
         assert!(changed.web);
+    }
+
+    /// Modules of test programs name folders that exist.
+    #[test]
+    fn modules_name_folders_that_exist() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let graph = Graph {
+            dependants: BTreeMap::from([("crates/frolic".to_owned(), BTreeSet::new())]),
+            tested_with: BTreeMap::new(),
+        };
+        let modules = modules(&graph, root).unwrap();
+        assert!(!modules.is_empty());
+        for module in modules {
+            for folder in module.covers {
+                assert!(root.join(&folder).exists(), "{}: {folder}", module.name);
+            }
+        }
     }
 
     /// Every browser test says what it covers, in folders that exist.

@@ -5,7 +5,7 @@
 //! time for `cargo clippy`. Lints are collected as warnings, not errors: a lint
 //! fails its own check, and the tests still run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -44,6 +44,10 @@ pub struct TestProgram {
     /// `platform`, `frolic_world`, …
     target: String,
     executable: PathBuf,
+    /// Whether it is a program of `tests/`, whose modules are its files.
+    of_tests: bool,
+    /// Modules that are not to run.
+    skipped: Vec<String>,
 }
 
 /// Settings of one run of test programs.
@@ -86,11 +90,24 @@ impl Built {
         bail!("{}", warnings.join("\n"));
     }
 
-    /// The programs of the crates in these folders.
-    pub fn only(&self, folders: &BTreeSet<PathBuf>) -> Vec<TestProgram> {
+    /// The programs of the crates in these folders, without some of their
+    /// modules.
+    pub fn only(
+        &self,
+        folders: &BTreeSet<PathBuf>,
+        skipped: &BTreeMap<PathBuf, Vec<String>>,
+    ) -> Vec<TestProgram> {
         let programs = self.programs.iter();
         let wanted = programs.filter(|program| folders.contains(&program.folder));
-        wanted.cloned().collect()
+        wanted
+            .map(|program| TestProgram {
+                skipped: match skipped.get(&program.folder) {
+                    Some(skipped) if program.of_tests => skipped.clone(),
+                    _ => Vec::new(),
+                },
+                ..program.clone()
+            })
+            .collect()
     }
 
     pub fn all(&self) -> Vec<TestProgram> {
@@ -160,9 +177,17 @@ impl TestProgram {
         command
             .current_dir(&self.folder)
             .args(&run.arguments)
+            .args(self.skips())
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .envs(run.variables.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    fn skips(&self) -> Vec<String> {
+        let skips = self.skipped.iter();
+        skips
+            .flat_map(|name| ["--skip".to_owned(), format!("{name}::")])
+            .collect()
     }
 }
 
@@ -220,6 +245,8 @@ fn test_program(artifact: &Value) -> Option<TestProgram> {
         folder: manifest.parent()?.to_path_buf(),
         target: artifact["target"]["name"].as_str()?.to_owned(),
         executable: PathBuf::from(artifact["executable"].as_str()?),
+        of_tests: artifact["target"]["kind"][0] == "test",
+        skipped: Vec::new(),
     })
 }
 
@@ -230,7 +257,7 @@ mod tests {
     #[test]
     fn cargo_messages_become_programs_warnings_and_errors() {
         let output = r#"   Compiling world v0.1.0
-{"reason":"compiler-artifact","manifest_path":"/w/crates/world/Cargo.toml","target":{"name":"simulation"},"profile":{"test":true},"executable":"/t/simulation-1"}
+{"reason":"compiler-artifact","manifest_path":"/w/crates/world/Cargo.toml","target":{"name":"simulation","kind":["test"]},"profile":{"test":true},"executable":"/t/simulation-1"}
 {"reason":"compiler-artifact","manifest_path":"/w/crates/world/Cargo.toml","target":{"name":"world"},"profile":{"test":false},"executable":null}
 {"reason":"compiler-message","message":{"level":"warning","rendered":"warning: unused","spans":[{}]}}
 {"reason":"compiler-message","message":{"level":"warning","rendered":"1 warning emitted","spans":[]}}
@@ -242,12 +269,18 @@ mod tests {
             folder: PathBuf::from("/w/crates/world"),
             target: "simulation".to_owned(),
             executable: PathBuf::from("/t/simulation-1"),
+            of_tests: true,
+            skipped: Vec::new(),
         };
         assert_eq!(messages.built.all(), [program]);
         let error = messages.built.check_lints().unwrap_err().to_string();
         assert_eq!(error, "warning: unused");
         assert_eq!(messages.errors, ["error: broken"]);
         let elsewhere = BTreeSet::from([PathBuf::from("/w/crates/sim")]);
-        assert!(messages.built.only(&elsewhere).is_empty());
+        let skipped = BTreeMap::from([(PathBuf::from("/w/crates/world"), vec!["soak".to_owned()])]);
+        assert!(messages.built.only(&elsewhere, &skipped).is_empty());
+        let here = BTreeSet::from([PathBuf::from("/w/crates/world")]);
+        let only = messages.built.only(&here, &skipped);
+        assert_eq!(only[0].skips(), ["--skip", "soak::"]);
     }
 }

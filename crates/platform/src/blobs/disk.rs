@@ -9,6 +9,9 @@ use tokio::io::AsyncWriteExt;
 
 use crate::ids;
 
+/// More than the blocks that file systems set aside for a file.
+const PROBE_BYTES: usize = 64 * 1024;
+
 /// A folder of blobs.
 #[derive(Clone, Debug)]
 pub struct Disk {
@@ -39,6 +42,14 @@ impl Disk {
             return Err(error);
         }
         Ok(())
+    }
+
+    /// Writes what is taken away at once, to find out whether there is room.
+    pub async fn try_write(&self) -> io::Result<()> {
+        let temporary = self.folder.join(format!("{}.part", ids::new_id("probe")));
+        let written = write_synced(&temporary, &[0x5a; PROBE_BYTES]).await;
+        let removed = fs::remove_file(&temporary).await;
+        written.and(removed)
     }
 
     pub async fn has(&self, sha256: &str) -> io::Result<bool> {

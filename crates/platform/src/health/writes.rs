@@ -1,7 +1,9 @@
-//! Whether the database stores what it is given. Every write that fails says so
-//! here, and so does every commit; while there are none, a small write of our own
-//! finds out. `/readyz` and `/metrics` report it.
+//! Whether the database stores what it is given. Every write that fails is noted
+//! here, and so is every commit; while there are none, a small write of our own
+//! finds out, the first one at once: a platform may start on a disk that is full
+//! or read-only. `/readyz` and `/metrics` report it.
 
+use std::io::ErrorKind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ const PROBE_PATIENCE: Duration = Duration::from_secs(5);
 /// fault only when nothing has failed for this long.
 const QUIET: Duration = Duration::from_secs(2);
 
+const TOO_LONG: &str = "the database takes too long to store anything";
+
 /// What is known about writes to the database.
 pub struct WriteHealth {
     state: Mutex<State>,
@@ -30,7 +34,8 @@ pub struct WriteHealth {
 
 struct State {
     fault: Option<Fault>,
-    last_commit: Instant,
+    /// None before the first one.
+    last_commit: Option<Instant>,
 }
 
 /// Why nothing can be stored at the moment.
@@ -48,7 +53,7 @@ impl Default for WriteHealth {
         Self {
             state: Mutex::new(State {
                 fault: None,
-                last_commit: Instant::now(),
+                last_commit: None,
             }),
             failures: Counter::default(),
         }
@@ -107,7 +112,7 @@ impl WriteHealth {
 
     fn note_commit(&self, now: Instant) {
         let mut state = self.state();
-        state.last_commit = now;
+        state.last_commit = Some(now);
         let is_over = |fault: &mut Fault| now.duration_since(fault.last_failure) >= QUIET;
         if let Some(fault) = state.fault.take_if(is_over) {
             let seconds = now.duration_since(fault.since).as_secs_f64();
@@ -118,7 +123,14 @@ impl WriteHealth {
     /// Whether there is no news, or bad news.
     fn is_probe_due(&self, now: Instant) -> bool {
         let state = self.state();
-        state.fault.is_some() || now.duration_since(state.last_commit) >= PROBE_EVERY
+        let is_old = |commit: Instant| now.duration_since(commit) >= PROBE_EVERY;
+        state.fault.is_some() || state.last_commit.is_none_or(is_old)
+    }
+
+    /// Whether it is known yet if writes are stored.
+    fn is_known(&self) -> bool {
+        let state = self.state();
+        state.fault.is_some() || state.last_commit.is_some()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -165,29 +177,62 @@ pub async fn watch(platform: Platform) {
     loop {
         every.tick().await;
         if health.is_probe_due(Instant::now()) {
-            probe_in_time(platform.db(), health).await;
+            probe_in_time(&platform).await;
         }
+    }
+}
+
+/// Finds out whether writes are stored, unless that is known.
+pub async fn settle(platform: &Platform) {
+    let health = platform.write_health();
+    if health.is_known() {
+        return;
+    }
+    match tokio::time::timeout(PROBE_PATIENCE, probe(platform)).await {
+        Ok(outcome) => note_probe(health, outcome),
+        Err(_) => health.note_fault(TOO_LONG),
+    }
+}
+
+fn note_probe(health: &WriteHealth, outcome: Result<(), &'static str>) {
+    match outcome {
+        Ok(()) => health.committed(),
+        Err(reason) => health.note_fault(reason),
     }
 }
 
 /// One probe at a time: one that hangs is waited for, and reported meanwhile.
-async fn probe_in_time(db: &AnyPool, health: &WriteHealth) {
-    let mut probe = std::pin::pin!(probe(db));
+async fn probe_in_time(platform: &Platform) {
+    let health = platform.write_health();
+    let mut probe = std::pin::pin!(probe(platform));
     loop {
         match tokio::time::timeout(PROBE_PATIENCE, probe.as_mut()).await {
-            Ok(Ok(())) => return health.committed(),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "a write to try the database failed");
-                let reason = fault_of(&error).unwrap_or("the database refuses a small write");
-                return health.note_fault(reason);
-            }
-            Err(_) => health.note_fault("the database takes too long to store anything"),
+            Ok(outcome) => return note_probe(health, outcome),
+            Err(_) => health.note_fault(TOO_LONG),
         }
     }
 }
 
+/// Writes a row, and a file where files of the platform are. The row alone may
+/// fit into room that the database has already when the disk is full.
+async fn probe(platform: &Platform) -> Result<(), &'static str> {
+    if let Err(error) = write_row(platform.db()).await {
+        tracing::warn!(%error, "a write to try the database failed");
+        return Err(fault_of(&error).unwrap_or("the database refuses a small write"));
+    }
+    if let Err(error) = platform.blobs().try_write().await {
+        tracing::warn!(%error, "a write to try the data folder failed");
+        return Err(match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the data folder's disk is full",
+            ErrorKind::ReadOnlyFilesystem => "the data folder's disk is read-only",
+            _ => "the data folder takes no files",
+        });
+    }
+    Ok(())
+}
+
 /// A row that is written again and again.
-async fn probe(db: &AnyPool) -> Result<(), sqlx::Error> {
+async fn write_row(db: &AnyPool) -> Result<(), sqlx::Error> {
     let mut transaction = db::begin(db).await?;
     sqlx::query(
         "INSERT INTO write_probe (id, writes) VALUES (1, 1)
@@ -208,7 +253,12 @@ mod tests {
         let began = Instant::now();
         let at = |ms| began + Duration::from_millis(ms);
         assert_eq!(health.fault(), None);
-        assert!(!health.is_probe_due(at(10)));
+        assert!(
+            health.is_probe_due(at(0)) && !health.is_known(),
+            "it just started"
+        );
+        health.note_commit(at(0));
+        assert!(!health.is_probe_due(at(10)) && health.is_known());
         assert!(health.is_probe_due(at(6000)));
         health.note("full", at(0));
         health.note_commit(at(100));

@@ -61,6 +61,22 @@ pub async fn open_game(
     Ok(game)
 }
 
+/// Whether a world belongs to `owner_id`, whose block then counts in it, unless
+/// the player helps there.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn shuts_out(
+    db: &AnyPool,
+    world_id: &str,
+    owner_id: &str,
+    player_id: &str,
+) -> Result<bool, sqlx::Error> {
+    let world = worlds::find(db, world_id).await?;
+    let is_theirs = world.is_some_and(|world| world.is_owned_by(owner_id));
+    Ok(is_theirs && !helpers::is_one(db, world_id, player_id).await?)
+}
+
 /// Whether the owner of a world wants nothing to do with this person.
 async fn is_blocked(db: &AnyPool, owner_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
     if owner_id.is_empty() {

@@ -349,7 +349,7 @@ async fn lift(
     }
     let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
-    let target_id = take_back(
+    let taken = take_back(
         &mut transaction,
         &id,
         "lifted",
@@ -359,12 +359,29 @@ async fn lift(
     )
     .await?;
     transaction.commit().await?;
-    store::game_changed(&platform, &target_id).await?;
+    taken.follow_up(&platform).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends a notice and undoes what it did; `action` and why go into the log. Gives
-/// the id of what it was about: a game has to be listed anew then.
+/// A notice that was taken back.
+pub struct TakenBack {
+    target_id: String,
+    subject_id: String,
+}
+
+impl TakenBack {
+    /// What happens outside the database, once it is committed.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub async fn follow_up(&self, platform: &Platform) -> Result<(), sqlx::Error> {
+        platform.expulsions().forget(None, &self.subject_id);
+        store::game_changed(platform, &self.target_id).await
+    }
+}
+
+/// Ends a notice and undoes what it did; `action` and why go into the log.
+/// After the commit the caller follows up on it.
 ///
 /// # Errors
 /// 404 for an unknown one, 409 when it does not count any more.
@@ -375,7 +392,7 @@ pub async fn take_back(
     moderator: &Moderator,
     (action, summary): (&'static str, &str),
     now_ms: i64,
-) -> Result<String, ApiError> {
+) -> Result<TakenBack, ApiError> {
     let ended =
         sqlx::query("UPDATE notices SET state = $1 WHERE notice_id = $2 AND state = 'active'")
             .bind(state)
@@ -384,7 +401,7 @@ pub async fn take_back(
             .await?
             .rows_affected();
     let row = sqlx::query(
-        "SELECT action, target_kind, target_id, target_name, rule FROM notices
+        "SELECT action, target_kind, target_id, target_name, subject_id, rule FROM notices
          WHERE notice_id = $1",
     )
     .bind(notice_id)
@@ -413,7 +430,11 @@ pub async fn take_back(
         summary,
     };
     audit::write(connection, now_ms, entry).await?;
-    Ok(target_id)
+    let subject_id = row.try_get("subject_id")?;
+    Ok(TakenBack {
+        target_id,
+        subject_id,
+    })
 }
 
 /// Lets nobody pass whom moderators have suspended.

@@ -19,7 +19,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery};
 use crate::paging::{PER_PAGE, Page};
-use crate::{store, texts};
+use crate::texts;
 
 const ANSWER_CHARS_MAX: usize = 2000;
 
@@ -163,7 +163,7 @@ async fn decide(
     let mut freed = None;
     if decision.grant && counts {
         let log = ("grant", answer.as_str());
-        let target_id = actions::take_back(
+        let taken = actions::take_back(
             &mut transaction,
             &notice_id,
             "overturned",
@@ -172,7 +172,7 @@ async fn decide(
             now,
         )
         .await?;
-        freed = Some(target_id);
+        freed = Some(taken);
     } else {
         let entry = Entry {
             actor: (&moderator.id, &moderator.name),
@@ -186,8 +186,8 @@ async fn decide(
         audit::write(&mut transaction, now, entry).await?;
     }
     transaction.commit().await?;
-    if let Some(target_id) = freed {
-        store::game_changed(&platform, &target_id).await?;
+    if let Some(taken) = freed {
+        taken.follow_up(&platform).await?;
     }
     let found = notices::find(db, &notice_id, now)
         .await?

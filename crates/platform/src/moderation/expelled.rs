@@ -1,25 +1,56 @@
-//! Who has just been suspended: game servers hear of it with their next
-//! heartbeat and show them the door.
+//! Recent suspensions and blocks: game servers receive them with their next
+//! heartbeat and disconnect the players concerned.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use frolic_protocol::fleet::Expelled;
+use frolic_protocol::ticket::TICKET_LIFETIME_S;
 use tokio::time::Instant;
 
-/// How long it is told: several heartbeats, so that a lost one does not matter.
-const TOLD_FOR: Duration = Duration::from_secs(15);
+/// How long they are sent: a ticket of before admits its player until it
+/// expires, and some heartbeats after that, because one may be lost.
+const TOLD_FOR: Duration = Duration::from_secs(TICKET_LIFETIME_S + 15);
 /// Most that are told at once.
 const TOLD_MAX: usize = 256;
 
-/// The newest suspensions.
+/// The newest suspensions and blocks.
 #[derive(Debug, Default)]
-pub struct Expulsions(Mutex<VecDeque<(Instant, Expelled)>>);
+pub struct Expulsions(Mutex<VecDeque<(Instant, Expulsion)>>);
+
+/// A player who is to be disconnected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expulsion {
+    /// Only from the worlds of this user, who blocked the player; from all
+    /// worlds if moderators suspended the player.
+    pub owner_id: Option<String>,
+    /// The player, and the reason they read.
+    pub expelled: Expelled,
+}
 
 impl Expulsions {
-    /// Somebody was suspended.
+    /// Moderators suspended a player.
     pub fn add(&self, player_id: &str, reason: &str, now: Instant) {
+        self.push(None, player_id, reason, now);
+    }
+
+    /// The owner of worlds blocked a player.
+    pub fn block(&self, owner_id: &str, player_id: &str, now: Instant) {
+        let reason = "The owner of this world has blocked you.";
+        self.push(Some(owner_id.to_owned()), player_id, reason, now);
+    }
+
+    /// A suspension was lifted, or with `owner_id` a block: the player may
+    /// come back now.
+    pub fn forget(&self, owner_id: Option<&str>, player_id: &str) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|(_, one)| {
+            one.owner_id.as_deref() != owner_id || one.expelled.player_id != player_id
+        });
+    }
+
+    fn push(&self, owner_id: Option<String>, player_id: &str, reason: &str, now: Instant) {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() >= TOLD_MAX {
             told.pop_front();
@@ -28,14 +59,15 @@ impl Expulsions {
             player_id: player_id.to_owned(),
             reason: reason.to_owned(),
         };
-        told.push_back((now, expelled));
+        let expulsion = Expulsion { owner_id, expelled };
+        told.push_back((now, expulsion));
     }
 
-    /// Whom to tell game servers of now.
-    pub fn recent(&self, now: Instant) -> Vec<Expelled> {
+    /// What to send to game servers now.
+    pub fn recent(&self, now: Instant) -> Vec<Expulsion> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         told.retain(|(at, _)| now.duration_since(*at) < TOLD_FOR);
-        told.iter().map(|(_, expelled)| expelled.clone()).collect()
+        told.iter().map(|(_, one)| one.clone()).collect()
     }
 }
 
@@ -52,7 +84,30 @@ mod tests {
         }
         let recent = told.recent(now);
         assert_eq!(recent.len(), TOLD_MAX);
-        assert_eq!(recent[TOLD_MAX - 1].player_id, "user_999");
+        assert_eq!(recent[TOLD_MAX - 1].expelled.player_id, "user_999");
         assert!(told.recent(now + TOLD_FOR).is_empty());
+    }
+
+    #[test]
+    fn a_suspension_is_sent_until_older_tickets_have_expired() {
+        let told = Expulsions::default();
+        let now = Instant::now();
+        told.add("user_eve", "because", now);
+        let last_entry = now + Duration::from_secs(TICKET_LIFETIME_S + 5);
+        assert_eq!(told.recent(last_entry).len(), 1);
+    }
+
+    #[test]
+    fn a_lifted_suspension_is_sent_no_more_and_leaves_blocks() {
+        let told = Expulsions::default();
+        let now = Instant::now();
+        told.add("user_eve", "because", now);
+        told.block("user_ada", "user_eve", now);
+        told.forget(None, "user_eve");
+        let recent = told.recent(now);
+        assert_eq!(recent.len(), 1);
+        assert_eq!(recent[0].owner_id.as_deref(), Some("user_ada"));
+        told.forget(Some("user_ada"), "user_eve");
+        assert!(told.recent(now).is_empty());
     }
 }

@@ -110,6 +110,8 @@ async fn block(
             format!("you have blocked {BLOCKS_MAX} people already; unblock somebody first"),
         ));
     }
+    let expulsions = platform.expulsions();
+    expulsions.block(&session.user_id, &user_id, tokio::time::Instant::now());
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -128,6 +130,8 @@ async fn unblock(
         .bind(&user_id)
         .execute(platform.db())
         .await?;
+    let expulsions = platform.expulsions();
+    expulsions.forget(Some(&session.user_id), &user_id);
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Asker;
-use super::rest::owned;
+use super::rest::{owned, owned_to_edit};
 use crate::Platform;
 use crate::api::{ErrorBody, WorldHelper, WorldHelpers};
 use crate::error::ApiError;
@@ -85,7 +85,7 @@ async fn allow(
     asker: Asker,
     ApiPath((world_id, username)): ApiPath<(String, String)>,
 ) -> Result<Json<WorldHelpers>, ApiError> {
-    owned(&platform, &asker, &world_id).await?;
+    owned_to_edit(&platform, &asker, &world_id).await?;
     let db = platform.db();
     let user_id = user_named(db, &username).await?;
     let mut transaction = crate::db::begin(db).await?;

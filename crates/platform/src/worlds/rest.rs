@@ -21,7 +21,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
 use crate::games::{self, GameRow};
-use crate::moderation::Member;
+use crate::moderation::{self, Member};
 use crate::names;
 use crate::paging::{PER_PAGE, Page};
 use crate::store::{access, channels};
@@ -260,6 +260,22 @@ pub(super) async fn owned(
     Ok(world)
 }
 
+/// The world, when it is for `asker` to change and no moderator has suspended
+/// them. What only takes things away, [`owned`] permits to suspended owners too.
+///
+/// # Errors
+/// 404, 401 or 403.
+pub(super) async fn owned_to_edit(
+    platform: &Platform,
+    asker: &Asker,
+    world_id: &str,
+) -> Result<WorldRow, ApiError> {
+    let world = owned(platform, asker, world_id).await?;
+    let now = platform.clock().now_ms();
+    moderation::refuse_suspended(platform.db(), asker.user_id(), now).await?;
+    Ok(world)
+}
+
 /// Changes name, description and who may come.
 #[utoipa::path(
     patch, path = "/world/{id}", tag = "worlds", request_body = WorldChange,
@@ -281,7 +297,7 @@ async fn change(
     ApiPath(world_id): ApiPath<String>,
     ApiJson(change): ApiJson<WorldChange>,
 ) -> Result<Json<WorldInfo>, ApiError> {
-    let world = owned(&platform, &asker, &world_id).await?;
+    let world = owned_to_edit(&platform, &asker, &world_id).await?;
     let name = match &change.name {
         None => world.name.clone(),
         Some(typed) => readable(typed).ok_or_else(|| {

@@ -15,7 +15,7 @@ use sqlx::{AnyConnection, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::rest::{end, owned};
+use super::rest::{end, owned, owned_to_edit};
 use super::{Asker, state};
 use crate::Platform;
 use crate::api::{ErrorBody, WorldSave, WorldSaveList, WorldSaveRequest, WorldState};
@@ -68,7 +68,7 @@ async fn save(
     ApiPath(world_id): ApiPath<String>,
     OptionalJson(request): OptionalJson<WorldSaveRequest>,
 ) -> Result<(StatusCode, Json<WorldSave>), ApiError> {
-    owned(&platform, &asker, &world_id).await?;
+    owned_to_edit(&platform, &asker, &world_id).await?;
     let label = request.label.as_deref();
     let label = label
         .map(|label| texts::line(label, LABEL_CHARS_MAX))

@@ -188,6 +188,103 @@ async fn who_may_not_join_a_world_cannot_join_it_by_socketio() {
     let join = json!({ "world_id": own_world(&ada, json!({})).await.world_id });
     let refused = client.ask("world.join", join, "error").await;
     assert_eq!(refused["code"], "suspended");
+    // Nor do they change a world that they joined before, or in which they help.
+    assert_eq!(refusals(&mut client, None).await, codes(["suspended"; 3]));
+    let helped = own_world(&ada, json!({})).await.world_id;
+    let helper = format!("/world/{helped}/helpers/bob");
+    let _: WorldHelpers = ada.ok(Method::PUT, &helper, json!({})).await;
+    assert_eq!(
+        refusals(&mut client, Some(&helped)).await,
+        codes(["suspended"; 3])
+    );
+}
+
+/// The players whom a world's process is to disconnect, from its next heartbeat.
+async fn expelled(test: &TestPlatform, world_id: &str) -> Vec<String> {
+    let launches = test.stage.launches.borrow().clone();
+    let launch = launches.iter().find(|one| one.world_id == world_id);
+    let launch = launch.expect("a running world");
+    let path = format!("/internal/worlds/{world_id}/heartbeat");
+    let beat = json!({ "players": 1, "tick": 5, "tick_ms_p99": 1.0, "script_errors": 0 });
+    let request = test.request(Method::POST, &path).json(&beat);
+    let answer = request.bearer_auth(&launch.world_token).send().await;
+    let reply: Value = answer.unwrap().json().await.unwrap();
+    let list = reply["expelled"].as_array().expect("a list").iter();
+    list.map(|one| one["player_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_disconnects_the_player_from_the_worlds_of_its_owner() {
+    let test = TestPlatform::start().await;
+    let ada = Creator::new(&test, "Ada").await;
+    let cleo = Creator::new(&test, "Cleo").await;
+    let bob = test.login("Bob").await;
+    let mut worlds = Vec::new();
+    for owner in [&ada, &ada, &cleo] {
+        let world = own_world(owner, json!({})).await.world_id;
+        let join = json!({ "world_id": world });
+        let joined = test.try_join(&bob.session_token, join).await;
+        assert_eq!(joined.status(), StatusCode::OK);
+        worlds.push(world);
+    }
+    let helper = format!("/world/{}/helpers/bob", worlds[1]);
+    let _: WorldHelpers = ada.ok(Method::PUT, &helper, json!({})).await;
+    let block = format!("/api/blocks/{}", bob.client_id);
+    ada.send(Method::PUT, &block, json!({})).await;
+    assert_eq!(expelled(&test, &worlds[0]).await, [bob.client_id.clone()]);
+    assert!(
+        expelled(&test, &worlds[1]).await.is_empty(),
+        "they help there"
+    );
+    assert!(expelled(&test, &worlds[2]).await.is_empty(), "it is Cleo's");
+    ada.send(Method::DELETE, &block, json!({})).await;
+    assert!(expelled(&test, &worlds[0]).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suspended_owner_edits_no_world_over_rest() {
+    let test = TestPlatform::start().await;
+    let ada = Creator::new(&test, "Ada").await;
+    let bob = test.login("Bob").await;
+    let world = own_world(&ada, json!({})).await;
+    let report = json!({ "target_kind": "user", "target_id": ada.login.client_id, "rule": "spam" });
+    let report = test
+        .request(Method::POST, "/api/reports")
+        .bearer_auth(&bob.session_token)
+        .json(&report);
+    let report: Value = report.send().await.unwrap().json().await.unwrap();
+    let decide = format!(
+        "/api/moderation/reports/{}/decide",
+        report["report_id"].as_str().unwrap()
+    );
+    let verdict = json!({ "verdict": "suspend", "days": 1, "reason": "Spam" });
+    let decided = test
+        .request(Method::POST, &decide)
+        .bearer_auth(ADMIN_TOKEN)
+        .json(&verdict);
+    assert!(decided.send().await.unwrap().status().is_success());
+    let path = format!("/world/{}", world.world_id);
+    let helper = format!("{path}/helpers/bob");
+    for (method, path, body) in [
+        (
+            Method::PATCH,
+            &path,
+            json!({ "name": "Mine", "version": world.version }),
+        ),
+        (Method::POST, &path, json!({})),
+        (Method::PUT, &helper, json!({})),
+        (Method::POST, &"/worlds".to_owned(), json!({})),
+    ] {
+        let request = test.request(method, path).json(&body);
+        let refused = request.bearer_auth(&ada.login.session_token).send().await;
+        let refused = error_of(refused.unwrap()).await;
+        assert_eq!(refused, (403, "suspended".to_owned()), "{path} {body}");
+    }
+    // What they have they may still take away.
+    let request = test.request(Method::DELETE, &path);
+    let gone = request.bearer_auth(&ada.login.session_token).send().await;
+    assert_eq!(gone.unwrap().status(), StatusCode::NO_CONTENT);
 }
 
 #[tokio::test(flavor = "multi_thread")]

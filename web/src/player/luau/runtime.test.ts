@@ -69,6 +69,11 @@ const SOURCES: Record<string, string> = {
   'StarterPlayer/Honest.luau': `
     local n = 0 function OnTick() n += 1 end
     Network.OnServerEvent("Count", function() Network.FireServer("Count", n) end)`,
+  'StarterPlayer/Short.luau': `
+    local n = 0 for i = 1, 4000 do n += i end print(n)`,
+  'StarterPlayer/Long.luau': 'while true do end',
+  'StarterPlayer/Slow.luau': `
+    local s = string.rep("x", 100000) while true do local _ = string.reverse(s) end`,
   'StarterPlayer/Fatal.luau': `
     UI.Label({ Text = "a" }) UI.Button({ Text = "b" })
     Input.BindAction("Dash", "Q", print)
@@ -223,6 +228,44 @@ test('a busy machine does not prevent a script of a large game from starting', a
   ticks(runtime, 2);
   expect(now).toBeGreaterThan(100);
   expect(host.logs).toEqual([expect.stringMatching(/held$/)]);
+});
+
+/** Runs a script on a clock of its own; returns how much time passed on it. */
+async function onClock(path: string, next: (now: number) => number): Promise<number> {
+  const runtime = await start();
+  let now = 0;
+  clock.now = () => (now = next(now));
+  try {
+    runtime.run(path, bytes(compiled.scripts[path]!));
+  } finally {
+    clock.now = clock.cpu;
+  }
+  return now;
+}
+
+test('a machine that pauses does not stop a script with little work', async () => {
+  // Another program has the core at each look at the clock, as long as it likes.
+  expect(await onClock('StarterPlayer/Short.luau', (now) => now + 25)).toBeGreaterThan(50);
+  expect(host.logs).toEqual([expect.stringMatching(/8002000$/)]);
+});
+
+test('a suspended computer does not stop a script', async () => {
+  let reads = 0;
+  const now = await onClock('StarterPlayer/Short.luau', (now) => now + (++reads === 4 ? 3_600_000 : 0.02));
+  expect(now).toBeGreaterThan(3_600_000);
+  expect(host.logs).toEqual([expect.stringMatching(/8002000$/)]);
+});
+
+test('an endless loop is stopped after its slice, and on a busy machine after a bounded time', async () => {
+  expect(await onClock('StarterPlayer/Long.luau', (now) => now + 0.02)).toBeLessThan(60);
+  expect(host.logs[0]).toMatch(/stopped after 50 ms/);
+  expect(await onClock('StarterPlayer/Long.luau', (now) => now + 30)).toBeLessThan(1200);
+  expect(host.logs.at(-1)).toMatch(/stopped after 50 ms/);
+});
+
+test('slow operations in an endless loop are stopped', async () => {
+  await start('StarterPlayer/Slow.luau');
+  expect(host.logs[0]).toMatch(/stopped after 50 ms/);
 });
 
 test('modules run once, when required', async () => {
