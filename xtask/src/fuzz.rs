@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 /// libFuzzer's own limits: memory, one input, and the length of inputs.
 const LIMITS: [&str; 3] = ["-rss_limit_mb=2048", "-timeout=20", "-max_len=8192"];
 
-/// Runs one target, or all, so many seconds each.
+/// Runs one target, or all, for `seconds` each.
 pub fn run(
     workspace: &Workspace,
     progress: &Progress,

@@ -8,7 +8,9 @@ mod assemble;
 mod bench;
 mod browser;
 mod codegen;
+mod dependencies;
 mod dist;
+mod format;
 mod fuzz;
 mod luau;
 mod postgres;
@@ -67,8 +69,18 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check the house rules: file headers, sizes, dead paths in Markdown
-    Tidy,
+    /// Check the house rules: headers, sizes, dead paths, import cycles, words
+    Tidy {
+        /// List the dialect words of an area (`crates/world`, `web`, …) instead
+        #[arg(long, value_name = "AREA")]
+        words: Option<String>,
+    },
+    /// Format Rust, the web site and Luau
+    Format {
+        /// Change nothing; fail when a file is not formatted or a word is misspelled
+        #[arg(long)]
+        check: bool,
+    },
     /// Search every decoder for inputs that break it (needs a nightly compiler)
     Fuzz {
         /// Only this one; see crates/fuzzing
@@ -90,7 +102,7 @@ enum Command {
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        // Printed by hand: a backtrace of the build helps nobody.
+        // Printed by hand: a backtrace of the build does not help.
         Err(error) => {
             eprintln!("\nerror: {error:#}");
             ExitCode::FAILURE
@@ -108,7 +120,8 @@ fn run(command: Command) -> Result<()> {
         }
         Command::Bench { args } => bench::run(&workspace, &progress, &args),
         Command::Codegen { check } => codegen::run(&workspace, &progress, check),
-        Command::Tidy => tidy::run(&workspace),
+        Command::Tidy { words } => tidy::run(&workspace, words.as_deref()),
+        Command::Format { check } => format::run(&workspace, &progress, check),
         Command::Fuzz { target, seconds } => {
             fuzz::run(&workspace, &progress, target.as_deref(), seconds)
         }

@@ -63,7 +63,7 @@ fn missing() -> String {
     )
 }
 
-/// What somebody who is not root types, by the version that apt would install.
+/// The command for users other than root, by the version that apt would install.
 fn advice(candidate: Option<u32>) -> String {
     let typed = |commands: &[&str]| {
         let commands: Vec<String> = commands.iter().map(|one| format!("sudo {one}")).collect();

@@ -23,7 +23,7 @@ use self::rust::{Built, Run, TestProgram};
 use crate::progress::{Finished, Progress, Step};
 use crate::tools::python::Python;
 use crate::workspace::Workspace;
-use crate::{assemble, codegen, luau, tidy, tools, wasm, web};
+use crate::{assemble, codegen, dependencies, format, luau, tidy, tools, wasm, web};
 
 /// Where property tests read the seed of their cases.
 const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
@@ -76,11 +76,14 @@ struct Outcome {
 
 impl Suite<'_> {
     fn everything(&self) {
-        self.check("tidy", |_| tidy::check(&self.workspace.root));
-        self.check("format", |step| {
-            let fmt = ["fmt", "--all", "--check"];
-            step.run(self.workspace.cargo().args(fmt)).map(drop)
+        self.check("tidy", |step| {
+            let notes = tidy::check(&self.workspace.root)?;
+            if !notes.is_empty() {
+                step.note(format!("{} ceilings can be lowered", notes.len()));
+            }
+            Ok(())
         });
+        self.check("format", |step| format::check_rust(self.workspace, step));
         if self.changed.as_ref().is_some_and(Changed::is_empty) {
             self.progress.say("     no test depends on what changed");
             return;
@@ -93,6 +96,7 @@ impl Suite<'_> {
             let programs = scope.spawn(|| {
                 let programs = programs::install(self.workspace, self.progress);
                 self.web_checks();
+                self.text_checks();
                 programs
             });
             let built = self.progress.step("Rust build", |step| {
@@ -154,7 +158,7 @@ impl Suite<'_> {
         });
     }
 
-    /// Node's own test runner in `web/`, told where the server's binary is.
+    /// Node's own test runner in `web/`, with the path of the server's binary.
     fn node_test(&self) -> Command {
         let mut node = Command::new("node");
         node.current_dir(self.workspace.web()).args([
@@ -194,6 +198,18 @@ impl Suite<'_> {
                 step.run(self.workspace.npm().args(run)).map(drop)
             });
         }
+    }
+
+    /// Formats, spelling and dependencies: seconds, and no compiler.
+    fn text_checks(&self) {
+        self.check("web format", |step| format::check_web(self.workspace, step));
+        self.check("Luau format", |step| {
+            format::check_luau(self.workspace, step)
+        });
+        self.check("spelling", |step| {
+            format::check_spelling(self.workspace, step)
+        });
+        self.check("dependencies", |_| dependencies::check(self.workspace));
     }
 
     fn web_tests(&self) {
@@ -282,7 +298,7 @@ impl Suite<'_> {
     fn rust_run(&self) -> Run<'_> {
         let mut run = Run::default();
         // The same commit gives the same verdict: property tests try the same
-        // cases each time, unless somebody asks for others.
+        // cases each time, unless the variable asks for others.
         if env::var_os(PROPERTY_SEED).is_none() {
             run.variables.push((PROPERTY_SEED.to_owned(), "1".into()));
         }
@@ -430,7 +446,7 @@ fn browser_test_files(workspace: &Workspace) -> Result<Vec<String>> {
         }
     }
     files.sort();
-    // One file by name, for whoever works on it: FROLIC_E2E=play.
+    // One file by name, for work on it: FROLIC_E2E=play.
     if let Ok(wanted) = env::var("FROLIC_E2E") {
         files.retain(|file| file.contains(&wanted));
     }

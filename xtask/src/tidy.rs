@@ -1,16 +1,26 @@
 //! `cargo xtask tidy`: the house rules that no compiler checks. Each rule is a
-//! function from a file to complaints; it also runs as an ordinary test.
+//! function from a file to complaints; it also runs as an ordinary test. Rules
+//! that count something have ceilings in `tidy-exceptions.toml`.
 
+mod architecture;
+mod cycles;
+mod exceptions;
 mod markdown;
 mod pure;
+mod sizes;
+mod sources;
+mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use self::cycles::Graph;
+use self::exceptions::{Exceptions, Rule, Verdict};
+use self::sizes::Size;
 use crate::workspace::Workspace;
 
 /// Past this, a file holds more than one idea.
@@ -34,17 +44,25 @@ const HEADERS: [(&str, &[&str]); 11] = [
 /// Other text files that are searched for things that must not be there.
 const TEXT: [&str; 7] = ["md", "toml", "json", "s", "yml", "yaml", "sh"];
 
-/// Checks the checkout and prints the verdict.
-pub fn run(workspace: &Workspace) -> Result<()> {
-    check(&workspace.root)?;
+/// Checks the checkout and prints the verdict, with each dialect word of an
+/// area if one is named.
+pub fn run(workspace: &Workspace, area: Option<&str>) -> Result<()> {
+    if let Some(area) = area {
+        return print_words(&workspace.root, area);
+    }
+    for note in check(&workspace.root)? {
+        println!("note: {note}");
+    }
     println!("tidy");
     Ok(())
 }
 
-/// Fails with one line per complaint.
-pub fn check(root: &Path) -> Result<()> {
+/// Fails with one line per complaint; returns notes on ceilings to lower.
+pub fn check(root: &Path) -> Result<Vec<String>> {
     let files = tracked_files(root)?;
-    let mut complaints = Vec::new();
+    let exceptions = Exceptions::load(root)?;
+    let mut verdict = Verdict::default();
+    let mut words: BTreeMap<String, Vec<words::Occurrence>> = BTreeMap::new();
     for name in &files {
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         let source = HEADERS.iter().find(|(known, _)| *known == extension);
@@ -58,7 +76,7 @@ pub fn check(root: &Path) -> Result<()> {
         let mut found = Vec::new();
         if let Some((_, comments)) = source {
             header(&text, comments, &mut found);
-            // Nobody reads what is generated from start to end.
+            // Generated files are not read from start to end.
             if !name.contains("/generated/") {
                 size(&text, &mut found);
             }
@@ -68,19 +86,127 @@ pub fn check(root: &Path) -> Result<()> {
             requirement_ids(&text, &mut found);
         }
         match extension {
-            "md" => markdown::dead_paths(name, &text, &files, &mut found),
+            "md" => {
+                markdown::dead_paths(name, &text, &files, &mut found);
+                architecture::length(name, &text, &mut found);
+            }
             "rs" => pure::outside(name, &text, &mut found),
             "toml" if name.ends_with("Cargo.toml") => lints(&text, &mut found),
             "json" if name.ends_with("package-lock.json") => lock(&text, &mut found),
             _ => {}
         }
-        complaints.extend(found.into_iter().map(|what| format!("{name}{what}")));
+        let found = found.into_iter().map(|what| format!("{name}{what}"));
+        verdict.complaints.extend(found);
+        let area = words.entry(words::area(name)).or_default();
+        area.extend(words::occurrences(name, &text));
     }
-    complaints.extend(undeclared_tests(root, &files));
-    if complaints.is_empty() {
-        return Ok(());
+    verdict.complaints.extend(undeclared_tests(root, &files));
+    count_words(&exceptions, &words, &mut verdict);
+    structure(root, &files, &exceptions, &mut verdict)?;
+    if verdict.complaints.is_empty() {
+        return Ok(verdict.notes);
     }
-    bail!("{}", complaints.join("\n"));
+    bail!("{}", verdict.complaints.join("\n"));
+}
+
+/// Dialect words, per area.
+fn count_words(
+    exceptions: &Exceptions,
+    words: &BTreeMap<String, Vec<words::Occurrence>>,
+    verdict: &mut Verdict,
+) {
+    let counts = words
+        .iter()
+        .map(|(area, found)| (area.clone(), found.len()));
+    let rule = Rule {
+        section: "words",
+        limit: 0,
+        unit: "dialect words",
+        advice: "`cargo xtask tidy --words AREA` lists them",
+    };
+    let before = verdict.complaints.len();
+    exceptions.judge(&rule, &counts.collect(), verdict);
+    for complaint in &mut verdict.complaints[before..] {
+        let area = complaint.split(':').next().unwrap_or_default();
+        if let Some(found) = words.get(area) {
+            *complaint = format!("{complaint} ({})", words::summary(found));
+        }
+    }
+}
+
+/// Lists the dialect words of an area with their places.
+fn print_words(root: &Path, area: &str) -> Result<()> {
+    for name in tracked_files(root)? {
+        if words::area(&name) != area {
+            continue;
+        }
+        let text = fs::read_to_string(root.join(&name)).unwrap_or_default();
+        for (line, word, advice) in words::occurrences(&name, &text) {
+            println!("{name}:{line}: `{word}`: {advice}");
+        }
+    }
+    Ok(())
+}
+
+/// Import cycles and sizes of types, per crate.
+fn structure(
+    root: &Path,
+    files: &BTreeSet<String>,
+    exceptions: &Exceptions,
+    verdict: &mut Verdict,
+) -> Result<()> {
+    let crates = sources::for_each_crate(root, files, |sources| {
+        (Graph::of(sources), sizes::measure(sources))
+    })?;
+    let mut in_cycles = BTreeMap::new();
+    let mut fields = BTreeMap::new();
+    let mut methods = BTreeMap::new();
+    for (folder, (graph, sizes)) in &crates {
+        in_cycles.insert(folder.clone(), graph.cycles().iter().map(Vec::len).sum());
+        let short = folder.trim_start_matches("crates/");
+        for (
+            name,
+            Size {
+                fields: count,
+                methods: inherent,
+            },
+        ) in sizes
+        {
+            fields.insert(format!("{short}::{name}"), *count);
+            methods.insert(format!("{short}::{name}"), *inherent);
+        }
+    }
+    let cycles = Rule {
+        section: "cycles",
+        limit: 0,
+        unit: "modules in import cycles",
+        advice: "move what both sides need into a module below them",
+    };
+    let before = verdict.complaints.len();
+    exceptions.judge(&cycles, &in_cycles, verdict);
+    for complaint in &mut verdict.complaints[before..] {
+        let folder = complaint.split(':').next().unwrap_or_default();
+        if let Some((graph, _)) = crates.get(folder) {
+            for cycle in graph.cycles() {
+                complaint.push_str(&format!("\n  {}", cycle.join(", ")));
+            }
+        }
+    }
+    let rule = Rule {
+        section: "fields",
+        limit: sizes::FIELDS_MAX,
+        unit: "fields",
+        advice: "group them by what changes together",
+    };
+    exceptions.judge(&rule, &fields, verdict);
+    let rule = Rule {
+        section: "methods",
+        limit: sizes::METHODS_MAX,
+        unit: "inherent methods",
+        advice: "move those of one task to a type of their own",
+    };
+    exceptions.judge(&rule, &methods, verdict);
+    Ok(())
 }
 
 /// A crate whose integration tests are one program lists them in `tests/main.rs`:
@@ -110,7 +236,7 @@ fn undeclared_tests(root: &Path, files: &BTreeSet<String>) -> Vec<String> {
 }
 
 /// What a clone would contain. Files that git does not know (another
-/// checkout's leftovers, an editor's backup) are nobody's business.
+/// checkout's leftovers, an editor's backup) do not count.
 fn tracked_files(root: &Path) -> Result<BTreeSet<String>> {
     let output = Command::new("git")
         .current_dir(root)

@@ -42,6 +42,15 @@ impl Workspace {
         metadata(&self.root, &["--no-deps"])
     }
 
+    /// All packages that the workspace needs on some targets, with their licenses.
+    pub fn resolved_graph(&self, targets: &[String]) -> Result<Value> {
+        let filters = targets
+            .iter()
+            .flat_map(|target| ["--filter-platform", target]);
+        let arguments: Vec<&str> = ["--locked"].into_iter().chain(filters).collect();
+        metadata(&self.root, &arguments)
+    }
+
     /// The Svelte and TypeScript project.
     pub fn web(&self) -> PathBuf {
         self.root.join("web")

@@ -27,7 +27,7 @@ pub struct Scenario {
 pub enum Program {
     /// `frolic bench`.
     Frolic,
-    /// A script of `web/`, which is told where `frolic` is and needs a browser.
+    /// A script of `web/`, which is given where `frolic` is and needs a browser.
     Browser(&'static str),
 }
 
@@ -198,7 +198,7 @@ fn crowds() -> Vec<Scenario> {
     ]
 }
 
-/// Players in 200 x 200 m who see so many metres, or `all`.
+/// Players in 200 x 200 m with a view of that many metres, or `all`.
 fn seeing(id: &str, players: u32, radius: &str) -> Scenario {
     let what = match radius {
         "all" => "all see all".to_owned(),
@@ -314,7 +314,7 @@ mod tests {
         assert!(all.len() >= 14);
     }
 
-    /// A benchmark that nobody runs is one whose figures are not known.
+    /// A benchmark must run: otherwise its figures are unknown.
     #[test]
     fn nothing_is_left_out() {
         let source = include_str!("../../../crates/frolic/src/commands/bench.rs");

@@ -21,7 +21,7 @@ pub(super) const TOP_FOLDERS: [&str; 11] = [
 /// Files of ours by the end of their names: where the text has said which
 /// folder it is about, the rest of a path is enough (`fleet/queue.rs`).
 const SOURCES: [&str; 6] = [".rs", ".ts", ".svelte", ".mjs", ".cpp", ".sql"];
-/// Luau too, but not where creators are told of scripts of their own.
+/// Luau too, but not where the text is about scripts of creators.
 const LUAU: &str = ".luau";
 const FOR_US: &str = "ARCHITECTURE.md";
 

@@ -4,6 +4,7 @@
 //! venv and pip off Python, and asking people who only want to start the
 //! platform to install them is one step more than needed.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +40,7 @@ impl Python {
         variables
     }
 
-    /// What a program has to be told that starts this Python by itself.
+    /// The variables for a program that starts this Python by itself.
     pub fn variables(&self) -> Vec<(&'static str, &Path)> {
         let mut variables = vec![("PYTHON", self.program.as_path())];
         variables.extend(self.path.as_deref().map(|path| ("PYTHONPATH", path)));
@@ -109,6 +110,33 @@ pub fn install(workspace: &Workspace, step: &Step, package: &Package) -> Result<
         super::apt_install(step, "python3-venv")?;
     }
     install_with(step, program, package, &folder)
+}
+
+/// Installs a package that brings a program, and returns the program.
+pub fn program(
+    workspace: &Workspace,
+    step: &Step,
+    package: &Package,
+    name: &str,
+) -> Result<PathBuf> {
+    install(workspace, step, package)?;
+    let folder = workspace.tools().join(folder_name(package.requirement));
+    find_program(&folder, name)
+        .with_context(|| format!("{} brings no program `{name}`", package.requirement))
+}
+
+/// Where pip puts programs, in an environment or a plain folder, and where they
+/// are in a wheel that was only unpacked.
+fn find_program(folder: &Path, name: &str) -> Option<PathBuf> {
+    let file = format!("{name}{}", env::consts::EXE_SUFFIX);
+    let mut places = vec![folder.join("bin"), folder.join("Scripts")];
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|end| end == "data") {
+            places.push(entry.path().join("scripts"));
+        }
+    }
+    let programs = places.into_iter().map(|place| place.join(&file));
+    programs.into_iter().find(|program| program.is_file())
 }
 
 /// Written last, so that an interrupted installation is begun again.
