@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod event;
+mod part;
 mod terrain;
 
 use frolic_client::{Client, ClientError, ClientEvent, Drawn, DrawnKind, Liveness};
@@ -99,11 +100,6 @@ impl ClientCore {
             _ => None,
         };
         Some(CoreEvent::from(event).to_json())
-    }
-
-    /// Text of scene.json, after the `scene` event.
-    pub fn scene_json(&self) -> String {
-        self.client.scene_json().to_owned()
     }
 
     /// The corners of a mesh shape's triangles, three numbers each, in their

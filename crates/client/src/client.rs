@@ -198,7 +198,7 @@ impl Client {
         match message {
             ServerMessage::Welcome(welcome) => self.welcome(*welcome, now_ms),
             ServerMessage::Scene { hash, zstd } => self.load_scene(&hash, &zstd),
-            ServerMessage::Definition { index, components } => self.define(index, components),
+            ServerMessage::Definition { index, components } => self.define(index, &components),
             ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
             ServerMessage::Fragment(fragment) => self.fragment(fragment, now_ms),
             ServerMessage::Presence(players) => {

@@ -36,7 +36,10 @@ export interface ClientCore {
   script_list_bytes(): Uint8Array | undefined;
   /** Verified bytecode of a client script. */
   script(path: string): Uint8Array | undefined;
-  scene_json(): string;
+  /** The parts that changed since the last call as JSON of `PartChanges`; after the `scene` event, all of them. */
+  take_part_changes(): string | undefined;
+  /** Settings of the terrain as JSON, for `TerrainMesher`; undefined without a terrain. */
+  terrain_settings(): string | undefined;
   /** Corners of a mesh shape's triangles, nine numbers each; after the `scene` event. */
   mesh(asset: string): Float32Array | undefined;
   /** See frame.ts. */
@@ -107,6 +110,8 @@ interface CoreModule {
   TerrainMesher: new (settings: string) => TerrainMesher;
   /** As JSON. */
   terrain_materials(): string;
+  /** The parts of a scene without a world: the text of scene.json to the JSON of a list of `Part`. */
+  parts_of_scene(sceneJson: string): string;
 }
 
 const modules = import.meta.glob<CoreModule>('../wasm/frolic_client_wasm.js');

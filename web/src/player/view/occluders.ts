@@ -1,7 +1,7 @@
 // Line-of-sight tests: solid parts as oriented boxes, without testing triangles.
 // Used every frame by the camera and the blob shadow.
-import { type Quaternion, type QuaternionLike, Vector3, type Vector3Like } from 'three';
-import { isSolid, type Part } from '../scene';
+import { Quaternion, type QuaternionLike, Vector3, type Vector3Like } from 'three';
+import type { Part } from '../parts';
 import { shapeHalfExtents } from './geometry';
 
 interface Occluder {
@@ -29,13 +29,13 @@ export class Occluders {
   constructor(private readonly ground: ((origin: Triple, direction: Triple, max: number) => number) | null = null) {}
 
   add(part: Part): void {
-    const opacity = part.components.Material?.opacity ?? 1;
+    const { shape } = part;
     // Glass is transparent, and the box of a mesh would block more than the mesh.
-    if (!part.shape || part.shape.type === 'mesh' || !isSolid(part.components) || opacity < 0.5) return;
-    const half = new Vector3(...shapeHalfExtents(part.shape));
+    if (!shape || shape.type === 'mesh' || part.trigger || part.material.opacity < 0.5) return;
+    const half = new Vector3(...shapeHalfExtents(shape));
     this.#boxes.set(part.id, {
-      position: part.placement.position.clone(),
-      inverse: part.placement.rotation.clone().invert(),
+      position: new Vector3(...part.position),
+      inverse: new Quaternion(...part.rotation).invert(),
       half,
       reach: half.length(),
     });

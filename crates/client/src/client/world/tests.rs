@@ -22,13 +22,13 @@ const SCENE: &str = r#"{"format":1,
     {"id":4,"name":"Post","components":{"Transform":{"position":[12,1,0]},"Shape":{"type":"box","size":[2,2,2]}}}]}"#;
 
 const HERE: CellKey = CellKey::Square { x: 0, z: 0 };
-const SPAWNED: u32 = 1_000_001;
+pub(super) const SPAWNED: u32 = 1_000_001;
 
-fn hear(client: &mut Client, packet: Vec<u8>) {
+pub(super) fn hear(client: &mut Client, packet: Vec<u8>) {
     client.receive(&packet, 0.0).expect("readable");
 }
 
-fn scene() -> Vec<u8> {
+pub(super) fn scene() -> Vec<u8> {
     packed(SCENE)
 }
 
@@ -62,7 +62,7 @@ impl CellSource for Source {
 
 /// A packet of a snapshot. The first one has the own character, this far along x;
 /// `here` is the content of the cell, or none when it is out of view.
-fn told(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
+pub(super) fn told(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
     told_in(None, tick, own, here)
 }
 
@@ -96,7 +96,7 @@ fn told_in(
     packet::single(&ServerMessage::Snapshot(bytes))
 }
 
-fn thing(id: u32, definition: u16, x: f32) -> EntityState {
+pub(super) fn thing(id: u32, definition: u16, x: f32) -> EntityState {
     let mut thing = EntityState::new(id, EntityKind::Thing);
     thing.definition = definition;
     thing.position = quantize::position(Vec3::new(x, 1.0, 0.0));
