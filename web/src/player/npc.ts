@@ -18,7 +18,7 @@ export interface NpcData {
   hair?: string;
 }
 
-/** As in crates/package/src/scene/npc.rs. */
+/** As in crates/scene/src/npc.rs. */
 export const NPC_DEFAULTS = { sight_distance: 14, field_of_view: 100 } as const;
 
 /** State of an NPC; null for other entities. */
