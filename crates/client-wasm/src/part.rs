@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use frolic_client as client;
-use frolic_package::{Color, Light, LightKind, Material, Npc, Pattern, Shape, Transform};
+use frolic_scene::{Color, Light, LightKind, Material, Npc, Pattern, Shape, Transform};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 

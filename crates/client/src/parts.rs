@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frolic_package::{BodyKind, Color, Components, Light, Material, Npc, Shape, Transform};
 use frolic_protocol::Value;
 use frolic_protocol::details::Details;
+use frolic_scene::{BodyKind, Color, Components, Light, Material, Npc, Shape, Transform};
 
 /// An entity that is not a player's character, ready to draw.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use frolic_package::{BodyKind, Components, Limits, Scene, Transform};
 use frolic_protocol::details::Details;
 use frolic_protocol::entity::{EntityKind, SCENE_DEFINITION, flags};
 use frolic_protocol::{EntityState, quantize};
+use frolic_scene::{BodyKind, Components, Limits, Scene, Transform};
 use frolic_sim::{CollisionWorld, Meshes, Motion, Pose, Rotation, Vec3};
 use frolic_terrain::Settings;
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use frolic_package::{Components, Transform};
 use frolic_protocol::details::{Details, Looks};
 use frolic_protocol::entity::{EntityKind, SCENE_DEFINITION, flags};
 use frolic_protocol::{EntityState, Value, quantize};
+use frolic_scene::{Components, Transform};
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
 use crate::player::PlayerNumber;

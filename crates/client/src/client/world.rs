@@ -2,10 +2,10 @@
 //! before either: snapshots are datagrams, the rest is a stream, and datagrams
 //! overtake it.
 
-use frolic_package::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 use frolic_protocol::EntityState;
 use frolic_protocol::details::Details;
 use frolic_protocol::entity::flags;
+use frolic_scene::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 use frolic_sim::{Mesh, Vec3};
 use frolic_terrain::Settings;
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use frolic_package::{Color, Pattern, Shape};
 use frolic_protocol::ServerMessage;
 use frolic_protocol::Value;
 use frolic_protocol::entity::EntityKind;
 use frolic_protocol::packet;
+use frolic_scene::{Color, Pattern, Shape};
 
 use super::tests::{SPAWNED, hear, scene, thing, told};
 use super::*;

@@ -119,7 +119,7 @@ fn an_unmoved_entity_is_drawn_and_solid_exactly_where_the_file_has_it() {
     let scene_json = r#"{"format":1,"prefabs":{},"entities":[
         {"id":2,"name":"Ramp","components":{"Transform":{"position":[0.1,-0.53,0],"rotation":[0.05,0,0,0.9987492]},"Shape":{"type":"box","size":[9,1,900]}}}]}"#;
     let home = {
-        let scene = frolic_package::Scene::parse(scene_json.as_bytes(), &Default::default());
+        let scene = frolic_scene::Scene::parse(scene_json.as_bytes(), &Default::default());
         let scene = scene.unwrap_or_else(|report| panic!("{report}"));
         frolic_sim::scene::pose(&scene.world_transforms()[0])
     };
