@@ -8,9 +8,9 @@ mod event;
 mod part;
 mod terrain;
 
-use frolic_client::{Client, ClientError, ClientEvent, Drawn, DrawnKind, Liveness};
+use frolic_client::{Client, ClientError, ClientEvent, Drawn, DrawnKind, Liveness, RayQuery};
 use frolic_protocol::{Args, ClientMessage, signature};
-use frolic_sim::{Buttons, CharacterInput};
+use frolic_sim::{Buttons, CharacterInput, Vec3};
 use wasm_bindgen::prelude::*;
 
 use event::CoreEvent;
@@ -135,6 +135,35 @@ impl ClientCore {
             self.frame.push(f32::from(u8::from(shot.own)));
         }
         self.frame.clone()
+    }
+
+    /// The first entity that stops a ray (origin and direction, six floats), with a
+    /// tag unless `tag` is empty: the entity (the bits of the float are the number),
+    /// the distance and the normal, five floats; empty when nothing stops it. Terrain
+    /// is entity 0.
+    pub fn raycast(
+        &self,
+        ray: &[f32],
+        distance_max: f32,
+        tag: &str,
+        ignore: &[u32],
+        characters: bool,
+    ) -> Vec<f32> {
+        let &[x, y, z, dx, dy, dz] = ray else {
+            return Vec::new();
+        };
+        let Some(hit) = self.client.raycast(&RayQuery {
+            origin: Vec3::new(x, y, z),
+            direction: Vec3::new(dx, dy, dz),
+            distance_max,
+            tag: Some(tag).filter(|tag| !tag.is_empty()),
+            ignore,
+            characters,
+        }) else {
+            return Vec::new();
+        };
+        let [nx, ny, nz] = hit.normal.to_array();
+        vec![f32::from_bits(hit.entity), hit.distance, nx, ny, nz]
     }
 
     /// Entities removed since the last call.
@@ -335,7 +364,7 @@ pub fn determinism_digest(seed: u32, steps: u32) -> String {
 #[cfg(test)]
 mod tests {
     use frolic_protocol::npc::Mood;
-    use frolic_sim::{Rotation, Vec3};
+    use frolic_sim::Rotation;
 
     use super::*;
 

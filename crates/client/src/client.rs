@@ -1,11 +1,14 @@
 //! The client itself: messages in, messages out, one step at a time.
 
+mod queries;
 mod scripting;
 mod sending;
 mod terrain;
 #[cfg(test)]
 mod tests;
 mod world;
+
+pub use queries::RayQuery;
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -25,7 +25,7 @@ mod shots;
 mod stats;
 mod track;
 
-pub use client::{Client, ClientError};
+pub use client::{Client, ClientError, RayQuery};
 pub use event::ClientEvent;
 pub use liveness::Liveness;
 pub use pacing::Pacing;

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_protocol::Value;
-use frolic_protocol::details::Details;
+use frolic_protocol::details::{Details, Looks};
 use frolic_scene::{BodyKind, Color, Components, Light, Material, Npc, Shape, Transform};
 
 /// An entity that is not a player's character, ready to draw.
@@ -50,35 +50,32 @@ pub struct PartChanges {
     pub removed: Vec<u32>,
 }
 
-impl Part {
-    /// From components that are merged with those of their prefab. The transform is
-    /// the one in the world; a changed scale replaces its scale.
-    pub(crate) fn new(
-        id: u32,
-        name: &str,
-        components: &Components,
-        mut transform: Transform,
-        details: Option<&Details>,
-    ) -> Self {
-        let looks = details.map(|details| details.looks).unwrap_or_default();
+/// An entity as the client knows it: from its components, merged with those of their
+/// prefab, to its part.
+pub(crate) struct Resolved<'a> {
+    pub name: &'a str,
+    pub components: &'a Components,
+    /// In the world, without the scale that a script changed.
+    pub transform: Transform,
+    /// What scripts changed.
+    pub details: Option<&'a Details>,
+}
+
+impl Resolved<'_> {
+    pub fn part(&self, id: u32) -> Part {
+        let components = self.components;
+        let looks = self.looks();
+        let mut transform = self.transform;
         transform.scale = looks.scale.unwrap_or(transform.scale);
-        let declared = components.material.as_ref();
-        let color = looks
-            .color
-            .map(Color)
-            .or(declared.map(|material| material.color));
-        let mut material = declared.cloned().unwrap_or_default();
+        let color = self.color();
+        let mut material = components.material.clone().unwrap_or_default();
         material.color = color.unwrap_or(material.color);
         material.opacity = looks.opacity.unwrap_or(material.opacity);
         let shape = components.shape.as_ref();
         let body = components.body.as_ref();
-        let attributes = match details {
-            Some(details) => details.attributes.clone(),
-            None => declared_attributes(components),
-        };
-        Self {
+        Part {
             id,
-            name: name.to_owned(),
+            name: self.name.to_owned(),
             shape: shape.map(|shape| shape.scaled(transform.scale)),
             transform,
             material,
@@ -88,9 +85,30 @@ impl Part {
             trigger: components.trigger.is_some(),
             spawn_point: components.spawn_point.is_some(),
             npc: components.npc.clone(),
-            tags: components.tag.clone().unwrap_or_default(),
-            attributes,
+            tags: self.tags().to_vec(),
+            attributes: match self.details {
+                Some(details) => details.attributes.clone(),
+                None => declared_attributes(components),
+            },
         }
+    }
+
+    fn looks(&self) -> Looks {
+        self.details
+            .map(|details| details.looks)
+            .unwrap_or_default()
+    }
+
+    /// See [`Part::color`].
+    pub fn color(&self) -> Option<Color> {
+        let declared = self.components.material.as_ref();
+        let declared = declared.map(|material| material.color);
+        self.looks().color.map(Color).or(declared)
+    }
+
+    /// Its tags.
+    pub fn tags(&self) -> &[String] {
+        self.components.tag.as_deref().unwrap_or_default()
     }
 }
 

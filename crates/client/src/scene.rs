@@ -10,7 +10,7 @@ use frolic_scene::{BodyKind, Components, Limits, Scene, Transform};
 use frolic_sim::{CollisionWorld, Meshes, Motion, Pose, Rotation, Vec3};
 use frolic_terrain::Settings;
 
-use crate::parts::{Part, PartChanges, PartLog};
+use crate::parts::{Part, PartChanges, PartLog, Resolved};
 use crate::playback::{Drawn, DrawnKind};
 use crate::replication::Applied;
 
@@ -63,7 +63,8 @@ const UNNAMED: &str = "Entity";
 /// When the text is not a scene.
 pub fn parts_of_scene(json: &[u8]) -> Result<Vec<Part>, String> {
     let scene = ClientScene::load(json, 60, Meshes::default())?;
-    Ok(scene.ids().filter_map(|id| scene.part(id, None)).collect())
+    let part = |id| Some(scene.resolve(id, None)?.part(id));
+    Ok(scene.ids().filter_map(part).collect())
 }
 
 #[derive(Default)]
@@ -164,21 +165,18 @@ impl ClientScene {
         self.details.get(&id)?.looks.scale
     }
 
-    /// An entity with everything resolved: in its replicated state, or as the scene
-    /// has it. None for a character of a player, for what is gone, and for what has no
-    /// definition yet.
-    pub fn part(&self, id: u32, state: Option<&EntityState>) -> Option<Part> {
+    /// An entity in its replicated state, or as the scene has it. None for a character
+    /// of a player, for what is gone, and for what has no definition yet.
+    pub fn resolve(&self, id: u32, state: Option<&EntityState>) -> Option<Resolved<'_>> {
         let details = self.details.get(&id);
         let Some(state) = state else {
             let original = self.originals.get(&id).filter(|original| !original.gone)?;
-            let (components, transform) = (&original.components, original.transform);
-            return Some(Part::new(
-                id,
-                &original.name,
-                components,
-                transform,
+            return Some(Resolved {
+                name: &original.name,
+                components: &original.components,
+                transform: original.transform,
                 details,
-            ));
+            });
         };
         if state.has(flags::DESTROYED) {
             return None;
@@ -191,8 +189,12 @@ impl ClientScene {
         let pose = self.known_pose(state);
         transform.position = pose.translation.to_array();
         transform.rotation = pose.rotation.to_array();
-        let name = name.map_or(UNNAMED, String::as_str);
-        Some(Part::new(id, name, components, transform, details))
+        Some(Resolved {
+            name: name.map_or(UNNAMED, String::as_str),
+            components,
+            transform,
+            details,
+        })
     }
 
     /// The ids of all entities of the scene.
@@ -210,7 +212,7 @@ impl ClientScene {
         let mut log = std::mem::take(&mut self.parts);
         let changes = log.take(
             || self.ids().chain(replicated),
-            |id| self.part(id, state_of(id)),
+            |id| Some(self.resolve(id, state_of(id))?.part(id)),
         );
         self.parts = log;
         changes

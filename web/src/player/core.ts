@@ -46,6 +46,11 @@ export interface ClientCore {
   frame(nowMs: number): Float32Array;
   /** Shots in flight as of the last frame; see view/shots.ts. */
   shots(): Float32Array;
+  /**
+   * Origin and direction → entity (the bits of the float), distance, normal; or empty. Solids stop the ray, terrain
+   * as entity 0, and with `characters` those of other players and NPCs; with a tag only what has it.
+   */
+  raycast(ray: Float32Array, distanceMax: number, tag: string, ignore: Uint32Array, characters: boolean): Float32Array;
   /** Entities gone since the last call. */
   removed(): Uint32Array;
   /** `Network.FireServer`; the arguments as a JSON list. Not `reliable`: may be lost. Throws when they cannot be sent. */

@@ -16,15 +16,20 @@ export interface KnownSource {
   /** Players who left not long ago, by number: handlers may still ask for their names. */
   readonly gonePlayers: ReadonlyMap<number, PlayerInfo>;
   playerNumber(): number;
+  /** The first solid along a ray, and with `characters` also the character of another player or an NPC. */
   raycast(
     origin: Triple,
     direction: Triple,
     max: number,
-    accepts: (id: number) => boolean,
-  ): { id: number; distance: number; normal: Triple } | null;
+    tag: string,
+    ignore: number[],
+    characters: boolean,
+  ): ReturnType<WorldHost['raycast']>;
 }
 
 const DEGREES = 180 / Math.PI;
+/** Scripts query the terrain with rays of its own. */
+const TERRAIN = 0;
 
 export class KnownWorld implements WorldHost {
   #frame: Float32Array | null = null;
@@ -78,10 +83,12 @@ export class KnownWorld implements WorldHost {
     });
   }
 
-  raycast(origin: Triple, direction: Triple, max: number, tag: string, ignore: number[]) {
-    const passes = new Set(ignore);
-    const wanted = (id: number) => !tag || this.#hasTag(id, tag);
-    return this.source.raycast(origin, direction, max, (id) => !passes.has(id) && wanted(id));
+  raycast: WorldHost['raycast'] = (origin, direction, max, tag, ignore) =>
+    this.source.raycast(origin, direction, max, tag, [TERRAIN, ...ignore], true);
+
+  /** The first solid along a ray; terrain has the id 0. */
+  solidAlong(origin: Triple, direction: Triple, max: number) {
+    return this.source.raycast(origin, direction, max, '', [], false);
   }
 
   players(): number[] {

@@ -6,7 +6,7 @@ import { Liveness } from './core';
 import { endingOf, kicked, lost, outdated, refused, replaced, type Ending } from './exit-reasons';
 import { parseEvent } from './events';
 import type { CoreEvent, CoreStats, PlayerInfo, TickFigures, WireValue } from './events';
-import { type FrameRecord, records } from './frame';
+import { type FrameRecord, idAt, records } from './frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
 import { ActionButtons } from './input/actions.svelte';
@@ -274,8 +274,12 @@ export class PlaySession {
     return this.#playerNumber;
   }
 
-  raycast: ScriptWorld['raycast'] = (origin, direction, max, accepts) =>
-    this.view?.raycast(origin, direction, max, accepts) ?? null;
+  raycast: ScriptWorld['raycast'] = (origin, direction, max, tag, ignore, characters) => {
+    const ray = Float32Array.from([...origin, ...direction]);
+    const hit = this.link?.core.raycast(ray, max, tag, Uint32Array.from(ignore), characters);
+    const [, distance = 0, x = 0, y = 0, z = 0] = hit ?? [];
+    return hit && hit.length > 0 ? { id: idAt(hit, 0), distance, normal: [x, y, z] } : null;
+  };
 
   chaseCamera() {
     return this.view?.camera ?? null;

@@ -77,7 +77,6 @@ class FakeView {
   apply = (_frame: Float32Array, removed: Uint32Array) => void this.did.push(`apply ${[...removed].join()}`.trim());
   render = () => void this.did.push('render');
   spawnYaw = () => 0;
-  raycast = () => null;
   applyShots() {}
   setCombat() {}
   setPlayers() {}

@@ -11,7 +11,7 @@ use frolic_terrain::Settings;
 
 use super::Client;
 use crate::event::ClientEvent;
-use crate::parts::{Part, PartChanges};
+use crate::parts::{Part, PartChanges, Resolved};
 use crate::replication::Replication;
 use crate::scene::ClientScene;
 use crate::scripts::{decompress, hash_of};
@@ -156,9 +156,13 @@ impl Client {
 
     /// An entity with everything resolved; none for a player's character.
     pub fn part(&self, id: u32) -> Option<Part> {
+        Some(self.resolve(id)?.part(id))
+    }
+
+    pub(super) fn resolve(&self, id: u32) -> Option<Resolved<'_>> {
         let replication = self.joined.as_ref().map(|joined| &joined.replication);
         let state = replication.and_then(|replication| replication.state_of(id));
-        self.scene.part(id, state)
+        self.scene.resolve(id, state)
     }
 
     /// Settings of the terrain, if the scene has one.

@@ -166,17 +166,6 @@ export class WorldView {
     return this.#hasTerrain ? Math.min(level.viewDistance, level.groundDistance) : level.viewDistance;
   }
 
-  /** The first hit of a script's raycast. */
-  raycast(
-    origin: Vec3,
-    direction: Vec3,
-    max: number,
-    accepts: (id: number) => boolean,
-  ): { id: number; distance: number; normal: Vec3 } | null {
-    const hit = this.#occluders.hit(new Vector3(...origin), new Vector3(...direction), max, accepts);
-    return hit && { ...hit, normal: hit.normal.toArray() };
-  }
-
   particles(at: Vec3, options: Record<string, WireValue>): void {
     const towards = (options.Direction as { $v?: Vec3 } | undefined)?.$v;
     this.effects.burst(new Vector3(...at), { ...options, Direction: towards && new Vector3(...towards) });

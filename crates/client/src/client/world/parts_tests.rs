@@ -9,10 +9,10 @@ use frolic_protocol::entity::EntityKind;
 use frolic_protocol::packet;
 use frolic_scene::{Color, Pattern, Shape};
 
-use super::tests::{SPAWNED, hear, scene, thing, told};
+use super::tests::{SPAWNED, hear, packed, scene, thing, told};
 use super::*;
 use crate::client::tests::joined;
-use crate::parts_of_scene;
+use crate::{RayQuery, parts_of_scene};
 
 fn parts(scene: &str) -> BTreeMap<String, Part> {
     let parts = parts_of_scene(scene.as_bytes()).unwrap_or_else(|cause| panic!("{cause}"));
@@ -174,4 +174,49 @@ fn what_a_snapshot_removed_before_the_scene_arrived_is_no_part() {
     hear(&mut client, told(10, Some(0.0), Some(&[gate][..])));
     hear(&mut client, scene());
     assert_eq!(changes(&mut client), (vec![1, 3, 4], vec![]));
+}
+
+/// What a ray along x at this height hits, and after how many centimetres.
+fn along_x(client: &Client, y: f32, tag: Option<&str>, ignore: &[u32]) -> Option<(u32, i32)> {
+    let hit = client.raycast(&RayQuery {
+        origin: Vec3::new(0.0, y, 0.0),
+        direction: Vec3::X * 2.0,
+        distance_max: 20.0,
+        tag,
+        ignore,
+        characters: true,
+    })?;
+    Some((hit.entity, (hit.distance * 100.0).round() as i32))
+}
+
+#[test]
+fn a_ray_hits_solids_exactly_and_characters_of_others() {
+    let scene = r#"{"format":1,"entities":[
+        {"id":2,"name":"Ball","components":{"Transform":{"position":[4,1,0]},
+            "Shape":{"type":"sphere","radius":1},"Tag":["ball"]}},
+        {"id":3,"name":"Zone","components":{"Transform":{"position":[2,1,0]},
+            "Shape":{"type":"box","size":[1,9,9]},"Trigger":{}}},
+        {"id":4,"name":"Wall","components":{"Transform":{"position":[10,1,0]},
+            "Shape":{"type":"box","size":[2,9,9]},"Tag":["wall"]}}]}"#;
+    let mut client = joined();
+    hear(&mut client, packed(scene));
+    // Not its bounding box: half a metre up, the ball is 0.866 m wide.
+    assert_eq!(along_x(&client, 1.0, None, &[]), Some((2, 300)));
+    assert_eq!(along_x(&client, 1.5, None, &[]), Some((2, 313)));
+    assert_eq!(along_x(&client, 2.5, None, &[]), Some((4, 900)));
+    assert_eq!(along_x(&client, 1.0, None, &[2]), Some((4, 900)));
+    assert_eq!(along_x(&client, 1.0, Some("wall"), &[]), Some((4, 900)));
+    assert_eq!(along_x(&client, 1.0, Some("door"), &[]), None);
+    // Another character comes between; the own one, at the start of the ray, is
+    // passed through.
+    let mut other = thing(SPAWNED, 0, 2.5);
+    other.kind = EntityKind::Character;
+    let states = [other];
+    hear(&mut client, told(10, Some(0.0), Some(&states[..])));
+    client.frame(0.0);
+    let (entity, distance) = along_x(&client, 1.5, None, &[]).expect("a character is there");
+    assert_eq!(entity, SPAWNED);
+    assert!((150..250).contains(&distance), "{distance} cm");
+    assert_eq!(along_x(&client, 1.5, None, &[SPAWNED]), Some((2, 313)));
+    assert_eq!(along_x(&client, 1.5, Some("ball"), &[]), Some((2, 313)));
 }

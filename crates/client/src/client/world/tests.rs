@@ -32,7 +32,7 @@ pub(super) fn scene() -> Vec<u8> {
     packed(SCENE)
 }
 
-fn packed(scene: &str) -> Vec<u8> {
+pub(super) fn packed(scene: &str) -> Vec<u8> {
     let hash = hash_of(scene.as_bytes());
     let hash = hash.strip_prefix("sha256:").expect("a SHA-256").to_owned();
     let zstd = zstd::bulk::compress(scene.as_bytes(), 1).expect("compresses");
