@@ -1,7 +1,7 @@
 //! Events as JSON for the page. The page's types are generated from these (`cargo
 //! xtask codegen`), so that the two cannot diverge.
 
-mod parts;
+pub(crate) mod parts;
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,8 @@ use frolic_protocol::npc::NpcState;
 use frolic_protocol::script::ScriptManifest;
 use frolic_protocol::{Args, PlayerInfo, Welcome};
 use serde::Serialize;
-use serde_json::Value as Json;
 
-use parts::{Cast, Looks, ShotLook, WireValue, wire_map};
+use parts::{Cast, ShotLook, WireValue, wire_map};
 
 /// Something that happened, as the core reports it to the page; `type` names its kind.
 // Types of other crates are named in TypeScript as those crates export them.
@@ -38,20 +37,13 @@ pub(crate) enum CoreEvent {
         resume_token: String,
         revision: String,
     },
-    /// The scene can be taken.
+    /// The scene arrived: its parts and its terrain can be taken.
     Scene,
-    /// The appearance of spawned entities of this definition; null when it cannot
-    /// be decoded.
-    Definition {
-        index: u16,
-        #[cfg_attr(test, ts(type = "import('../player/scene').Components | null"))]
-        components: Json,
-    },
-    /// Attributes and looks of an entity changed; these are all of them.
+    /// Attributes of an entity changed; these are all of them. Those of a part are in
+    /// the part as well.
     Details {
         entity: u32,
         attributes: BTreeMap<String, WireValue>,
-        looks: Looks,
     },
     /// Players who joined, changed or left; not all of them.
     Players {
@@ -172,14 +164,9 @@ impl From<ClientEvent> for CoreEvent {
         match event {
             ClientEvent::Welcome(welcome) => (*welcome).into(),
             ClientEvent::Scene => Self::Scene,
-            ClientEvent::Definition { index, components } => Self::Definition {
-                index,
-                components: serde_json::from_str(&components).unwrap_or(Json::Null),
-            },
             ClientEvent::Details { entity, details } => Self::Details {
                 entity,
                 attributes: wire_map(&details.attributes),
-                looks: details.looks.into(),
             },
             ClientEvent::Players(players) => Self::Players { players },
             ClientEvent::ScriptManifest(manifest) => Self::ScriptManifest { manifest },
@@ -285,8 +272,8 @@ impl From<Welcome> for CoreEvent {
 #[cfg(test)]
 mod tests {
     use frolic_protocol::Value;
-    use frolic_protocol::details::{self, Details};
-    use serde_json::json;
+    use frolic_protocol::details::Details;
+    use serde_json::{Value as Json, json};
 
     use super::*;
 
@@ -316,13 +303,13 @@ mod tests {
     fn values_of_scripts_keep_their_kind() {
         let place = Value::Vector([1.0, 2.0, 3.0]);
         let attributes = BTreeMap::from([("Home".to_owned(), place.clone())]);
-        let looks = details::Looks {
-            opacity: Some(0.5),
-            ..Default::default()
+        let details = Details {
+            attributes,
+            ..Details::default()
         };
         let details = ClientEvent::Details {
             entity: 20_000_001,
-            details: Details { attributes, looks },
+            details,
         };
         assert_eq!(
             told(details),
@@ -330,7 +317,6 @@ mod tests {
                 "type": "details",
                 "entity": 20_000_001,
                 "attributes": { "Home": { "$v": [1.0, 2.0, 3.0] } },
-                "looks": { "color": null, "opacity": 0.5, "scale": null },
             })
         );
         let remote = ClientEvent::Remote {
@@ -354,20 +340,5 @@ mod tests {
             answer(Err("no coins".into())),
             json!({ "type": "invokeFailed", "id": 3, "error": "no coins" })
         );
-    }
-
-    #[test]
-    fn a_definition_that_cannot_be_read_is_null() {
-        let definition = |components: &str| {
-            told(ClientEvent::Definition {
-                index: 2,
-                components: components.to_owned(),
-            })
-        };
-        assert_eq!(
-            definition("{\"Tag\":[]}")["components"],
-            json!({ "Tag": [] })
-        );
-        assert_eq!(definition("{")["components"], Json::Null);
     }
 }

@@ -5,11 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod event;
+mod part;
 mod terrain;
 
-use frolic_client::{Client, ClientError, ClientEvent, Drawn, DrawnKind, Liveness};
+use frolic_client::{Client, ClientError, ClientEvent, Drawn, DrawnKind, Liveness, RayQuery};
 use frolic_protocol::{Args, ClientMessage, signature};
-use frolic_sim::{Buttons, CharacterInput};
+use frolic_sim::{Buttons, CharacterInput, Vec3};
 use wasm_bindgen::prelude::*;
 
 use event::CoreEvent;
@@ -101,11 +102,6 @@ impl ClientCore {
         Some(CoreEvent::from(event).to_json())
     }
 
-    /// Text of scene.json, after the `scene` event.
-    pub fn scene_json(&self) -> String {
-        self.client.scene_json().to_owned()
-    }
-
     /// The corners of a mesh shape's triangles, three numbers each, in their
     /// order: three corners are a triangle. None when there is no such mesh.
     pub fn mesh(&self, asset: &str) -> Option<Vec<f32>> {
@@ -139,6 +135,35 @@ impl ClientCore {
             self.frame.push(f32::from(u8::from(shot.own)));
         }
         self.frame.clone()
+    }
+
+    /// The first entity that stops a ray (origin and direction, six floats), with a
+    /// tag unless `tag` is empty: the entity (the bits of the float are the number),
+    /// the distance and the normal, five floats; empty when nothing stops it. Terrain
+    /// is entity 0.
+    pub fn raycast(
+        &self,
+        ray: &[f32],
+        distance_max: f32,
+        tag: &str,
+        ignore: &[u32],
+        characters: bool,
+    ) -> Vec<f32> {
+        let &[x, y, z, dx, dy, dz] = ray else {
+            return Vec::new();
+        };
+        let Some(hit) = self.client.raycast(&RayQuery {
+            origin: Vec3::new(x, y, z),
+            direction: Vec3::new(dx, dy, dz),
+            distance_max,
+            tag: Some(tag).filter(|tag| !tag.is_empty()),
+            ignore,
+            characters,
+        }) else {
+            return Vec::new();
+        };
+        let [nx, ny, nz] = hit.normal.to_array();
+        vec![f32::from_bits(hit.entity), hit.distance, nx, ny, nz]
     }
 
     /// Entities removed since the last call.
@@ -339,7 +364,7 @@ pub fn determinism_digest(seed: u32, steps: u32) -> String {
 #[cfg(test)]
 mod tests {
     use frolic_protocol::npc::Mood;
-    use frolic_sim::{Rotation, Vec3};
+    use frolic_sim::Rotation;
 
     use super::*;
 

@@ -1,11 +1,14 @@
 //! The client itself: messages in, messages out, one step at a time.
 
+mod queries;
 mod scripting;
 mod sending;
 mod terrain;
 #[cfg(test)]
 mod tests;
 mod world;
+
+pub use queries::RayQuery;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -198,7 +201,7 @@ impl Client {
         match message {
             ServerMessage::Welcome(welcome) => self.welcome(*welcome, now_ms),
             ServerMessage::Scene { hash, zstd } => self.load_scene(&hash, &zstd),
-            ServerMessage::Definition { index, components } => self.define(index, components),
+            ServerMessage::Definition { index, components } => self.define(index, &components),
             ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
             ServerMessage::Fragment(fragment) => self.fragment(fragment, now_ms),
             ServerMessage::Presence(players) => {

@@ -16,14 +16,8 @@ pub enum ClientEvent {
     Welcome(Box<Welcome>),
     /// The scene arrived and was loaded.
     Scene,
-    /// The appearance of entities of a definition.
-    Definition {
-        /// Its number.
-        index: u16,
-        /// Components as JSON, in the form of scene.json.
-        components: String,
-    },
-    /// Attributes and looks of an entity changed; these are all of them.
+    /// Attributes and looks of an entity changed; these are all of them. Those of a
+    /// part are in the part as well.
     Details {
         /// The entity.
         entity: u32,

@@ -1,12 +1,16 @@
-//! The solids this client knows: the scene's, and those of replicated entities.
+//! The scene and the replicated entities: their components, their solids and their
+//! parts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use frolic_package::{BodyKind, Components, Limits, Scene, Transform};
+use frolic_protocol::details::Details;
 use frolic_protocol::entity::{EntityKind, SCENE_DEFINITION, flags};
 use frolic_protocol::{EntityState, quantize};
+use frolic_scene::{BodyKind, Components, Limits, Scene, Transform};
 use frolic_sim::{CollisionWorld, Meshes, Motion, Pose, Rotation, Vec3};
+use frolic_terrain::Settings;
 
+use crate::parts::{Part, PartChanges, PartLog, Resolved};
 use crate::playback::{Drawn, DrawnKind};
 use crate::replication::Applied;
 
@@ -39,58 +43,74 @@ enum Path {
 
 /// A part of the scene as the file has it.
 struct Original {
+    name: String,
     components: Components,
     transform: Transform,
     /// Its pose, and the same after quantization.
     home: Pose,
     told: Pose,
+    /// Whether it is destroyed, or neither where the file has it nor in view.
+    gone: bool,
+}
+
+/// Name of an entity that a script spawned from components.
+const UNNAMED: &str = "Entity";
+
+/// The parts of a scene on its own, from the text of scene.json: what a world shows
+/// before its scripts run.
+///
+/// # Errors
+/// When the text is not a scene.
+pub fn parts_of_scene(json: &[u8]) -> Result<Vec<Part>, String> {
+    let scene = ClientScene::load(json, 60, Meshes::default())?;
+    let part = |id| Some(scene.resolve(id, None)?.part(id));
+    Ok(scene.ids().filter_map(part).collect())
 }
 
 #[derive(Default)]
 pub(crate) struct ClientScene {
     pub collision: CollisionWorld,
-    /// Text of scene.json, for the host to draw.
-    pub json: String,
-    prefabs: Vec<Components>,
+    /// Settings of the terrain, if the scene has one.
+    pub terrain: Option<Settings>,
+    /// In the order of their numbers, from 1.
+    prefabs: Vec<(String, Components)>,
     definitions: HashMap<u16, Components>,
     /// Definitions of entities that were replicated before these arrived.
     awaited: BTreeSet<u16>,
     /// Scene entities as the file has them, for those that are replicated.
     originals: BTreeMap<u32, Original>,
     movers: BTreeMap<u32, Mover>,
-    /// Scales that scripts changed.
-    scales: HashMap<u32, Vec3>,
+    /// Attributes and looks that scripts changed.
+    details: HashMap<u32, Details>,
+    parts: PartLog,
     posed_tick: Option<u32>,
     dt: f32,
 }
 
 impl ClientScene {
-    pub fn load(json: String, tick_hz: u32, meshes: Meshes) -> Result<Self, String> {
-        let scene = Scene::parse(json.as_bytes(), &Limits::default())
-            .map_err(|report| report.to_string())?;
+    pub fn load(json: &[u8], tick_hz: u32, meshes: Meshes) -> Result<Self, String> {
+        let scene = Scene::parse(json, &Limits::default()).map_err(|report| report.to_string())?;
         let originals = scene
             .entities
             .iter()
             .zip(scene.world_transforms())
             .map(|(entity, transform)| {
-                (entity.id, Original::new(scene.resolved(entity), transform))
+                let components = scene.resolved(entity);
+                let name = entity.name.clone();
+                (entity.id, Original::new(name, components, transform))
             })
             .collect();
         Ok(Self {
             collision: frolic_sim::scene::load_with(&scene, meshes),
             prefabs: scene
                 .prefabs
-                .values()
-                .map(|prefab| prefab.components.clone())
+                .into_iter()
+                .map(|(name, prefab)| (name, prefab.components))
                 .collect(),
-            definitions: HashMap::new(),
-            awaited: BTreeSet::new(),
+            terrain: scene.terrain,
             originals,
-            movers: BTreeMap::new(),
-            scales: HashMap::new(),
-            posed_tick: None,
             dt: 1.0 / tick_hz.max(1) as f32,
-            json,
+            ..Self::default()
         })
     }
 
@@ -103,15 +123,17 @@ impl ClientScene {
         states: impl Iterator<Item = (u32, &'a EntityState)>,
     ) {
         self.definitions = early.definitions;
-        self.scales = early.scales;
+        self.details = early.details;
+        self.parts = early.parts;
         let states: Vec<_> = states.collect();
         for (_, state) in &states {
             // Otherwise a part of the scene would retain the size in the file.
-            if self.scales.contains_key(&state.id) {
+            if self.changed_scale(state.id).is_some() {
                 self.collision.remove(state.id);
             }
         }
         self.apply_states(states.into_iter());
+        self.parts.mark_all();
     }
 
     /// Adds the components of a definition. Returns whether entities of it were
@@ -127,11 +149,73 @@ impl ClientScene {
             let original = self.originals.get(&state.id)?;
             return Some((&original.components, original.transform));
         }
-        let components = self
-            .prefabs
-            .get(usize::from(state.definition) - 1)
-            .or_else(|| self.definitions.get(&state.definition))?;
+        let components = match self.prefab(state.definition) {
+            Some((_, components)) => components,
+            None => self.definitions.get(&state.definition)?,
+        };
         Some((components, components.transform.unwrap_or_default()))
+    }
+
+    fn prefab(&self, definition: u16) -> Option<&(String, Components)> {
+        let number = usize::from(definition).checked_sub(1)?;
+        self.prefabs.get(number)
+    }
+
+    fn changed_scale(&self, id: u32) -> Option<[f32; 3]> {
+        self.details.get(&id)?.looks.scale
+    }
+
+    /// An entity in its replicated state, or as the scene has it. None for a character
+    /// of a player, for what is gone, and for what has no definition yet.
+    pub fn resolve(&self, id: u32, state: Option<&EntityState>) -> Option<Resolved<'_>> {
+        let details = self.details.get(&id);
+        let Some(state) = state else {
+            let original = self.originals.get(&id).filter(|original| !original.gone)?;
+            return Some(Resolved {
+                name: &original.name,
+                components: &original.components,
+                transform: original.transform,
+                details,
+            });
+        };
+        if state.has(flags::DESTROYED) {
+            return None;
+        }
+        let (components, mut transform) = self.components_of(state)?;
+        let name = match state.definition {
+            SCENE_DEFINITION => self.originals.get(&id).map(|original| &original.name),
+            definition => self.prefab(definition).map(|(name, _)| name),
+        };
+        let pose = self.known_pose(state);
+        transform.position = pose.translation.to_array();
+        transform.rotation = pose.rotation.to_array();
+        Some(Resolved {
+            name: name.map_or(UNNAMED, String::as_str),
+            components,
+            transform,
+            details,
+        })
+    }
+
+    /// The ids of all entities of the scene.
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.originals.keys().copied()
+    }
+
+    /// The parts that changed since the last call. `state_of` is the replicated state
+    /// of an entity, `replicated` are the ids that have one.
+    pub fn take_part_changes<'a>(
+        &mut self,
+        state_of: impl Fn(u32) -> Option<&'a EntityState>,
+        replicated: impl Iterator<Item = u32>,
+    ) -> PartChanges {
+        let mut log = std::mem::take(&mut self.parts);
+        let changes = log.take(
+            || self.ids().chain(replicated),
+            |id| Some(self.resolve(id, state_of(id))?.part(id)),
+        );
+        self.parts = log;
+        changes
     }
 
     /// The exact pose that the server has for a resting solid.
@@ -185,28 +269,51 @@ impl ClientScene {
     pub fn apply_states<'a>(&mut self, states: impl Iterator<Item = (u32, &'a EntityState)>) {
         self.posed_tick = None;
         for (tick, state) in states {
-            if state.kind == EntityKind::Character {
-                continue;
-            }
             if state.has(flags::DESTROYED) {
                 self.remove(state.id);
                 continue;
             }
-            self.place(tick, state);
+            self.note_part(state);
+            if state.kind != EntityKind::Character {
+                self.place(tick, state);
+            }
         }
     }
 
-    /// Removes an entity's solid.
+    /// Records that a part is in view, or that its definition must arrive first.
+    fn note_part(&mut self, state: &EntityState) {
+        if state.definition == SCENE_DEFINITION {
+            if let Some(original) = self.originals.get_mut(&state.id) {
+                original.gone = false;
+            }
+        } else if self.components_of(state).is_none() {
+            self.awaited.insert(state.definition);
+        }
+        let mut log = std::mem::take(&mut self.parts);
+        log.mark_new(state.id, || self.components_of(state).is_some());
+        self.parts = log;
+    }
+
+    /// Removes an entity's solid and its part.
     pub fn remove(&mut self, id: u32) {
         self.collision.remove(id);
         self.movers.remove(&id);
-        self.scales.remove(&id);
+        self.details.remove(&id);
+        if let Some(original) = self.originals.get_mut(&id) {
+            original.gone = true;
+        }
+        self.parts.mark_removed(id);
     }
 
-    /// A script changed the scale of an entity.
-    pub fn rescale(&mut self, state: &EntityState, scale: Vec3) {
-        self.scales.insert(state.id, scale);
-        if self.collision.contains(state.id) {
+    /// A script changed attributes or looks of an entity.
+    pub fn learn_details(&mut self, state: &EntityState, details: Details) {
+        let scale = details.looks.scale;
+        let before = self.details.insert(state.id, details);
+        if self.components_of(state).is_some() {
+            self.parts.mark(state.id);
+        }
+        let rescaled = scale != before.and_then(|before| before.looks.scale);
+        if rescaled && self.collision.contains(state.id) {
             self.collision.remove(state.id);
             self.insert(state);
             self.posed_tick = None;
@@ -216,13 +323,10 @@ impl ClientScene {
     /// Creates an entity's solid, if it has one.
     fn insert(&mut self, state: &EntityState) -> bool {
         let Some((components, mut transform)) = self.components_of(state) else {
-            self.awaited.insert(state.definition);
             return false;
         };
         let components = components.clone();
-        if let Some(scale) = self.scales.get(&state.id) {
-            transform.scale = scale.to_array();
-        }
+        transform.scale = self.changed_scale(state.id).unwrap_or(transform.scale);
         let pose = self.known_pose(state);
         let world = &mut self.collision;
         let shape = frolic_sim::scene::insert(world, state.id, &components, &transform);
@@ -277,9 +381,11 @@ impl ClientScene {
 }
 
 impl Original {
-    fn new(components: Components, transform: Transform) -> Self {
+    fn new(name: String, components: Components, transform: Transform) -> Self {
         let home = frolic_sim::scene::pose(&transform);
         Self {
+            name,
+            gone: false,
             components,
             transform,
             home,

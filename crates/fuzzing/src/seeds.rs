@@ -533,7 +533,7 @@ pub fn meshes() -> Vec<Vec<u8>> {
         &buffer,
     ]
     .concat();
-    let mesh = frolic_package::Triangles::from_gltf(&glb).expect("a square");
+    let mesh = frolic_package::gltf::read(&glb).expect("a square");
     vec![glb, mesh.encode()]
 }
 

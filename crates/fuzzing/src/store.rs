@@ -36,7 +36,10 @@ pub fn scene(bytes: &[u8]) {
 /// What is solid of an asset: from glTF, and as clients get it. Whatever is
 /// taken can be walked on.
 pub fn mesh(bytes: &[u8]) {
-    for mesh in [Triangles::from_gltf(bytes).ok(), Triangles::decode(bytes)] {
+    for mesh in [
+        frolic_package::gltf::read(bytes).ok(),
+        Triangles::decode(bytes),
+    ] {
         let Some(mesh) = mesh else { continue };
         assert_eq!(Triangles::decode(&mesh.encode()).as_ref(), Some(&mesh));
         let mut meshes = frolic_sim::Meshes::default();

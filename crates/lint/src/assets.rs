@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use frolic_package::{Problem, Rule};
+use frolic_scene::{Problem, Rule};
 use full_moon::ast::{
     Ast, BinOp, Call, Expression, Field, FunctionArgs, FunctionCall, Index, Prefix, Suffix,
     TableConstructor,
@@ -38,7 +38,7 @@ pub fn judge(file: &str, ast: &Ast, uses: &Uses, files: &Files) -> Vec<Problem> 
         reads.any(|read| read.name == "World" && read.member.as_deref() == Some("Spawn"));
     if is_engine_s {
         let idle = found.components.into_iter().filter_map(|(name, place)| {
-            let why = frolic_package::without_effect(&name)?;
+            let why = frolic_scene::without_effect(&name)?;
             Some(warning(Rule::NoEffect, place, why.to_owned()))
         });
         problems.extend(idle);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use frolic_package::{Manifest, Problem, Rule};
+use frolic_package::Manifest;
 use frolic_protocol::script::RunContext;
+use frolic_scene::{Problem, Rule};
 use frolic_script::api::Side;
 use frolic_script::{CompiledScript, Service};
 

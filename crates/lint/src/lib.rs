@@ -15,7 +15,8 @@ mod uses;
 
 use std::collections::BTreeMap;
 
-use frolic_package::{Limits, Manifest, Problem, Report, Rule};
+use frolic_package::Manifest;
+use frolic_scene::{Limits, Problem, Report, Rule};
 use frolic_script::{CompiledScript, Service, compile};
 
 pub use known::{Known, closest};

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use frolic_lint::{Files, compile_errors, warnings};
-use frolic_package::{Limits, Manifest, Severity};
+use frolic_package::Manifest;
+use frolic_scene::{Limits, Severity};
 use frolic_script::api::{Side, pages};
 
 const SERVER: &str = "ServerScriptService/Main.luau";

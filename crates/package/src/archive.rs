@@ -6,7 +6,7 @@ mod zip;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::{Limits, Problem, Report, Rule};
+use crate::{Limits, Problem, Report, Rule, limits};
 
 pub use zip::{PackError, pack};
 
@@ -99,7 +99,7 @@ impl<'l> Budget<'l> {
 
     /// Counts a file of this declared size. A total that is exceeded is reported once.
     pub(crate) fn spend(&mut self, path: &str, bytes: u64) -> Result<(), Problem> {
-        let max = self.limits.file_bytes_max_at(path);
+        let max = limits::file_bytes_max_at(self.limits, path);
         if bytes > max {
             let message = format!("{bytes} bytes; this file has at most {max}");
             return Err(Problem::error(Rule::FileSize, path, message));
@@ -110,7 +110,7 @@ impl<'l> Budget<'l> {
             return Err(Problem::error(Rule::UnpackedSize, path, message));
         }
         let max = self.limits.scripts_bytes_max as u64;
-        if Limits::counts_as_script(path) && self.scripts.exceeds(bytes, max) {
+        if limits::counts_as_script(path) && self.scripts.exceeds(bytes, max) {
             let message = format!("all scripts and texts together have at most {max} bytes");
             return Err(Problem::error(Rule::FileSize, "scripts", message));
         }

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::text::shown;
 use crate::{Problem, Report, Rule};
+use frolic_scene::text::shown;
 
 const PATH_BYTES_MAX: usize = 200;
 const PATH_PARTS_MAX: usize = 12;

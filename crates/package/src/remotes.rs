@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::{LineIndex, check_name, shown};
 use crate::{Problem, Report, Rule};
+use frolic_scene::text::{LineIndex, check_name, shown};
 
 const FILE: &str = "remotes.toml";
 /// As many as `Network.Declare` takes.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::{LineIndex, shown};
 use crate::{Problem, Report, Rule};
+use frolic_scene::text::{LineIndex, shown};
 
 const FOLDER: &str = "spells/";
 const SPELLS_MAX: usize = 256;

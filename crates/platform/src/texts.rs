@@ -84,7 +84,7 @@ fn is_joiner(c: char) -> bool {
 /// Neither a control character nor one of those that change the direction of
 /// writing or take no room.
 fn is_shown(c: char) -> bool {
-    is_joiner(c) || frolic_package::is_visible(c)
+    is_joiner(c) || frolic_scene::is_visible(c)
 }
 
 #[cfg(test)]

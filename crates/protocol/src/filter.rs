@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use frolic_package::is_visible;
+use frolic_scene::is_visible;
 
 /// Words that are refused anywhere, also inside of others.
 const ANYWHERE: [&str; 16] = [

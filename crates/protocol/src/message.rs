@@ -421,7 +421,7 @@ pub enum ServerMessage {
     Mesh {
         /// Its path in the package.
         asset: String,
-        /// One zstd frame of [`frolic_package::Triangles::encode`].
+        /// One zstd frame of [`frolic_scene::Triangles::encode`].
         zstd: Vec<u8>,
     },
     /// Movement parameters of characters from now on: a script changed them.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use frolic_scene::Attribute;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -35,6 +36,18 @@ pub enum Value {
     List(Vec<Value>),
     /// A table with string keys; ordered, so that encoding is reproducible.
     Map(BTreeMap<String, Value>),
+}
+
+/// An attribute of a scene, as scripts read it.
+impl From<&Attribute> for Value {
+    fn from(attribute: &Attribute) -> Self {
+        match attribute {
+            Attribute::Bool(value) => Value::Bool(*value),
+            Attribute::Number(value) => Value::Number(*value),
+            Attribute::String(value) => Value::String(value.clone()),
+            Attribute::Vector(value) => Value::Vector(*value),
+        }
+    }
 }
 
 /// How large a group of values may be. Exceeding any of these is an error.

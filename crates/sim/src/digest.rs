@@ -3,7 +3,7 @@
 //! The tests make the same run natively and in wasm: if a change makes the two
 //! differ in one bit, prediction in the browser is broken.
 
-use frolic_package::Triangles;
+use frolic_scene::Triangles;
 use frolic_terrain::{Action, Generator, Material, Op, Settings, Shape as Shape3, Terrain};
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frolic_package::Triangles;
+use frolic_scene::Triangles;
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
 use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};

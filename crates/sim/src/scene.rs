@@ -1,7 +1,7 @@
 //! Converts a package's scene to solids: the one place that decides what is
 //! solid.
 
-use frolic_package::{Body, BodyKind, Components, Scene, Shape as SceneShape, Transform};
+use frolic_scene::{Body, BodyKind, Components, Scene, Shape as SceneShape, Transform};
 use frolic_terrain::Terrain;
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 

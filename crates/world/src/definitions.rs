@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use frolic_package::{Components, Scene};
 use frolic_protocol::ServerMessage;
+use frolic_scene::{Components, Scene};
 
 /// Prefabs in the order of their names, numbered from 1, then the components
 /// that scripts spawned.

@@ -2,9 +2,9 @@
 
 mod changes;
 
-use frolic_package::Pattern;
 use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
+use frolic_scene::Pattern;
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
     BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, LogLevel, NpcFacts, NpcOrder,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use frolic_package::{Attribute, Components, Transform};
 use frolic_protocol::details::{Details, Looks};
 use frolic_protocol::entity::{EntityKind, SCENE_DEFINITION, flags};
 use frolic_protocol::{EntityState, Value, quantize};
+use frolic_scene::{Components, Transform};
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
 use crate::player::PlayerNumber;
@@ -79,7 +79,7 @@ impl Entity {
             .attributes
             .iter()
             .flatten()
-            .map(|(name, value)| (name.clone(), attribute_value(value)))
+            .map(|(name, value)| (name.clone(), Value::from(value)))
             .collect();
         Self {
             id,
@@ -162,14 +162,5 @@ impl Entity {
             state.flags |= flags::DESTROYED;
         }
         state
-    }
-}
-
-fn attribute_value(attribute: &Attribute) -> Value {
-    match attribute {
-        Attribute::Bool(value) => Value::Bool(*value),
-        Attribute::Number(value) => Value::Number(*value),
-        Attribute::String(value) => Value::String(value.clone()),
-        Attribute::Vector(value) => Value::Vector(*value),
     }
 }

@@ -18,9 +18,9 @@ mod report;
 
 use std::collections::BTreeMap;
 
-use frolic_package::{BodyKind, Npc as Settings, PatrolPoint};
 use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::{EntityState, ServerMessage};
+use frolic_scene::{BodyKind, Npc as Settings, PatrolPoint};
 use frolic_script::{NpcHappening, ScriptEvent};
 use frolic_sim::{
     CharacterInput, CharacterState, Pose, Rotation, StepCache, Vec3, step_character_with,

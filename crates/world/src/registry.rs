@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frolic_package::Components;
+use frolic_scene::Components;
 use frolic_sim::Vec3;
 use rustc_hash::FxHashMap;
 

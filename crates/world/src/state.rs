@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use frolic_package::{Components, Package, SceneEntity, Transform};
+use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
 use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{PlayerInfo, ServerMessage, quantize};
+use frolic_scene::{Components, SceneEntity, Transform};
 use frolic_script::{ScriptEvent, ScriptLog};
 use frolic_sim::{CharacterParams, CollisionWorld, Meshes, Pose, Vec3};
 
@@ -515,7 +516,7 @@ fn meshes(package: &Package) -> Meshes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frolic_package::Limits;
+    use frolic_scene::Limits;
 
     #[test]
     fn ids_wrap_around_without_reusing_live_ones() {

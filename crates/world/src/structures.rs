@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use frolic_package::Transform;
 use frolic_protocol::ops::{Structure, WorldOp};
+use frolic_scene::Transform;
 use frolic_script::rotation::quaternion_from_degrees;
 use frolic_script::{BuildRequest, Built, EngineError, EntityId};
 use frolic_sim::Rotation;

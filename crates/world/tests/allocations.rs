@@ -6,9 +6,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
 use frolic_protocol::{ClientMessage, NumberedInput, PacketAck};
+use frolic_scene::Limits;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 

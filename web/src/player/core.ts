@@ -36,13 +36,21 @@ export interface ClientCore {
   script_list_bytes(): Uint8Array | undefined;
   /** Verified bytecode of a client script. */
   script(path: string): Uint8Array | undefined;
-  scene_json(): string;
+  /** The parts that changed since the last call as JSON of `PartChanges`; after the `scene` event, all of them. */
+  take_part_changes(): string | undefined;
+  /** Settings of the terrain as JSON, for `TerrainMesher`; undefined without a terrain. */
+  terrain_settings(): string | undefined;
   /** Corners of a mesh shape's triangles, nine numbers each; after the `scene` event. */
   mesh(asset: string): Float32Array | undefined;
   /** See frame.ts. */
   frame(nowMs: number): Float32Array;
   /** Shots in flight as of the last frame; see view/shots.ts. */
   shots(): Float32Array;
+  /**
+   * Origin and direction → entity (the bits of the float), distance, normal; or empty. Solids stop the ray, terrain
+   * as entity 0, and with `characters` those of other players and NPCs; with a tag only what has it.
+   */
+  raycast(ray: Float32Array, distanceMax: number, tag: string, ignore: Uint32Array, characters: boolean): Float32Array;
   /** Entities gone since the last call. */
   removed(): Uint32Array;
   /** `Network.FireServer`; the arguments as a JSON list. Not `reliable`: may be lost. Throws when they cannot be sent. */
@@ -107,6 +115,8 @@ interface CoreModule {
   TerrainMesher: new (settings: string) => TerrainMesher;
   /** As JSON. */
   terrain_materials(): string;
+  /** The parts of a scene without a world: the text of scene.json to the JSON of a list of `Part`. */
+  parts_of_scene(sceneJson: string): string;
 }
 
 const modules = import.meta.glob<CoreModule>('../wasm/frolic_client_wasm.js');

@@ -47,7 +47,7 @@ export interface FrolicDebug {
   moments(): Partial<Record<Moment, number>>;
   /** Marks above NPCs: entity id and '?' or '!'. */
   npcMarks(): [number, string][];
-  /** Names of the entities in the current scene. */
+  /** Names of the parts in the world. */
   sceneNames(): string[];
   /** Visible texts of script widgets. */
   hudTexts(): string[];
@@ -124,7 +124,7 @@ export function exposeDebug(session: PlaySession): () => void {
     stats: () => session.stats,
     moments,
     npcMarks: () => [...(session.view?.npcs.marks() ?? [])],
-    sceneNames: () => session.scene()?.entities.map((entity) => entity.name ?? '') ?? [],
+    sceneNames: () => Array.from(session.parts.values(), (part) => part.name),
     hudTexts: () => session.hud.texts(),
     ground: {
       block: (x, y, z) => session.terrain.block([x, y, z]),

@@ -5,7 +5,6 @@ import type { CoreStats as Stats } from '../generated/CoreStats';
 
 export type { CoreEvent };
 export type { Cast } from '../generated/Cast';
-export type { Looks } from '../generated/Looks';
 export type { PlayerInfo } from '../generated/PlayerInfo';
 export type { ScriptEntry } from '../generated/ScriptEntry';
 export type { ScriptManifest } from '../generated/ScriptManifest';

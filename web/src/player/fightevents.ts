@@ -1,6 +1,7 @@
 // Visual effects, sounds and script events for shots, hits and damage.
 import type { Combat } from './combat.svelte';
 import type { CoreEvent, PlayerInfo, WireValue } from './events';
+import type { Part } from './parts';
 import type { ClientScripts } from './scripts';
 import type { SoundBoard } from './sound';
 import type { WorldView } from './view/world-view';
@@ -12,7 +13,7 @@ export interface Fight {
   readonly view: WorldView | null;
   readonly scripts: ClientScripts | null;
   readonly players: readonly PlayerInfo[];
-  details(entity: number): (CoreEvent & { type: 'details' }) | undefined;
+  readonly parts: ReadonlyMap<number, Part>;
 }
 
 export class FightEvents {
@@ -23,7 +24,7 @@ export class FightEvents {
     const player = this.fight.players.find((known) => known.entityId === entity);
     if (player) return this.fight.combat.armed.get(player.number);
     // The weapon of an NPC is an attribute.
-    const weapon = this.fight.details(entity)?.attributes.Weapon;
+    const weapon = this.fight.parts.get(entity)?.attributes.Weapon;
     return typeof weapon === 'string' ? this.fight.combat.named(weapon) : undefined;
   }
 

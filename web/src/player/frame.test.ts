@@ -1,6 +1,6 @@
 // Frame records round-trip unchanged.
 import { expect, test } from 'vitest';
-import { forgetReturned, FRAME_STRIDE, records, setId } from './frame';
+import { FRAME_STRIDE, records, setId } from './frame';
 
 test('ids are exact, however many entities a world has had', () => {
   const ids = [1, 1_000_001, 20_000_000, 20_000_001, 0xffff_fffe]; // the last is a NaN as a float
@@ -32,12 +32,4 @@ test('flags, kind and place', () => {
     { x: 1, y: 2, z: 3 },
     { x: 4, y: 5, z: 6 },
   ]);
-});
-
-test('an entity that appears in a frame again is no longer removed', () => {
-  const frame = new Float32Array(FRAME_STRIDE * 2);
-  [3, 1_000_001].forEach((id, i) => setId(frame, i * FRAME_STRIDE, id));
-  const gone = new Set([3, 4]);
-  forgetReturned(gone, frame);
-  expect([...gone]).toEqual([4]);
 });

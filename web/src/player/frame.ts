@@ -84,14 +84,6 @@ export function* records(frame: Float32Array): Generator<FrameRecord> {
   }
 }
 
-/** Entities in a frame are no longer removed: scene parts may re-enter the area of interest. */
-export function forgetReturned(gone: Set<number>, frame: Float32Array): void {
-  if (gone.size === 0) return;
-  for (let offset = 0; offset + FRAME_STRIDE <= frame.length; offset += FRAME_STRIDE) {
-    gone.delete(idAt(frame, offset));
-  }
-}
-
 function setPoint(point: Point, x: number, y: number, z: number): void {
   point.x = x;
   point.y = y;

@@ -7,20 +7,6 @@ export type { NpcState };
 const STATES: NpcState[] = ['idle', 'suspicious', 'alert', 'chase', 'search', 'return'];
 const LEVELS = 15;
 
-/** The visible fields of the component in scene.json. */
-export interface NpcData {
-  sight_distance?: number;
-  field_of_view?: number;
-  vision_cone?: boolean;
-  shirt?: string;
-  trousers?: string;
-  skin?: string;
-  hair?: string;
-}
-
-/** As in crates/package/src/scene/npc.rs. */
-export const NPC_DEFAULTS = { sight_distance: 14, field_of_view: 100 } as const;
-
 /** State of an NPC; null for other entities. */
 export function npcState(mood: number): NpcState | null {
   return STATES[(mood >> 4) - 1] ?? null;

@@ -13,7 +13,7 @@ function around(things: Record<number, { at: Triple; prompt?: string }>, hit: nu
         .map(([id]) => Number(id)),
     attribute: (id) => things[id]?.prompt ?? null,
     entity: (id) => (things[id] ? { $v: things[id].at } : undefined),
-    raycast: () => (hit === null ? null : { id: hit, distance: 1 }),
+    solidAlong: () => (hit === null ? null : { id: hit, distance: 1 }),
   };
 }
 

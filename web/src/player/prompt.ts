@@ -8,13 +8,7 @@ export interface Surroundings {
   inRadius(center: Triple, radius: number): number[];
   attribute(id: number, name: string): WireValue;
   entity(id: number, property: 'position'): Found;
-  raycast(
-    origin: Triple,
-    direction: Triple,
-    max: number,
-    tag: string,
-    ignore: number[],
-  ): { id: number; distance: number } | null;
+  solidAlong(origin: Triple, direction: Triple, max: number): { id: number; distance: number } | null;
 }
 
 /** An entity and the text of its prompt. */
@@ -41,7 +35,7 @@ export function offerTo(
     const text = world.attribute(id, 'Prompt');
     return typeof text === 'string' && text !== '' ? { id, text: text.slice(0, TEXT_CHARS_MAX) } : null;
   };
-  const hit = world.raycast(eyes, ahead, REACH_M, '', [own]);
+  const hit = world.solidAlong(eyes, ahead, REACH_M);
   const lookedAt = hit && offer(hit.id);
   if (lookedAt) return lookedAt;
   let best: Offer | null = null;

@@ -4,16 +4,15 @@ import { expect, test } from 'vitest';
 import type { PlayerInfo } from './events';
 import { FRAME_STRIDE, setId } from './frame';
 import { degrees, type KnownSource, KnownWorld } from './replica';
-import { prefabDefinitions } from './prefabs';
-import type { SceneData } from './scene';
+import { PartMap } from './parts';
+import { makePart } from './parts.fixture';
 
-const scene: SceneData = {
-  prefabs: { Coin: { components: { Tag: ['coin'], Material: { color: '#ffc53d' } } }, Apple: { components: {} } },
-  entities: [
-    { id: 1, name: 'Ground', components: { Shape: { type: 'box', size: [10, 1, 10] }, Attributes: { Kind: 'grass' } } },
-    { id: 2, name: 'Door', components: { Transform: { position: [3, 0, 0] }, Tag: ['door'] } },
-  ],
-};
+const coin = (id: number) => makePart(id, { name: 'Coin', tags: ['coin'], color: '#ffc53d' });
+const parts = [
+  makePart(1, { name: 'Ground', attributes: { Kind: 'grass' } }),
+  makePart(2, { name: 'Door', position: [3, 0, 0], tags: ['door'], color: '#ff0080', attributes: { Open: true } }),
+  coin(2000),
+];
 const ada: PlayerInfo = {
   id: 'user_1',
   number: 7,
@@ -43,19 +42,13 @@ function frameOf(...rows: Row[]): Float32Array {
 }
 
 function known() {
-  const definitions = prefabDefinitions(scene);
   const state = { frame: frameOf([1000, 1, 0, [1, 2, 3], [0, 0, -5]], [2000, 2, 2, [5, 0, 0]]) };
   const source = {
-    removed: new Set<number>(),
+    parts: new PartMap(parts.map((part) => [part.id, part])),
     gonePlayers: new Map<number, PlayerInfo>(),
     players: [ada],
     frame: () => state.frame,
-    scene: () => scene,
-    definition: (index: number) => definitions.get(index),
-    details: (id: number) =>
-      id === 2
-        ? { attributes: { Open: true }, looks: { color: [255, 0, 128] as [number, number, number] } }
-        : undefined,
+    attributes: (id: number) => (id === 1000 ? { Team: 'red' } : undefined),
     playerNumber: () => 7,
     raycast: () => null,
   } satisfies KnownSource;
@@ -79,6 +72,7 @@ test('standing, moving, spawned: names, places, tags, colours', () => {
     'grass',
     null,
   ]);
+  expect(world.attribute(1000, 'Team')).toBe('red');
   expect(world.entity(99, 'name')).toBe(undefined);
 });
 
@@ -91,13 +85,14 @@ test('found by name, tag and distance; what is gone is not found', () => {
     [],
   ]);
   expect(world.inRadius([5, 0, 0], 3)).toEqual([2, 2000]);
-  source.removed.add(2);
+  source.parts.apply({ changed: [], removed: [2, 2000] });
   state.frame = new Float32Array(0);
   expect([world.exists(2), world.exists(2000), world.find('Door'), world.find('coin')]).toEqual([false, false, [], []]);
 });
 
 test('two entities beyond 2^24 are two', () => {
-  const { world, state } = known();
+  const { world, source, state } = known();
+  source.parts.apply({ changed: [coin(20_000_000), coin(20_000_001)], removed: [2000] });
   state.frame = frameOf([20_000_000, 2, 2, [1, 0, 0]], [20_000_001, 2, 2, [2, 0, 0]]);
   expect(world.find('coin')).toEqual([20_000_000, 20_000_001]);
   expect(world.entity(20_000_000, 'position')).toEqual({ $v: [1, 0, 0] });

@@ -3,94 +3,92 @@ import type { PlayerInfo, WireValue } from './events';
 import { FRAME_STRIDE, FrameRecord, idAt } from './frame';
 import type { EntityProperty, Found, PlayerProperty, Triple, WorldHost } from './luau/host';
 import { npcState, npcSuspicion } from './npc';
-import { prefabNames } from './prefabs';
-import { type Components, type Part, resolveParts, type SceneData, type SceneEntity } from './scene';
+import type { Part } from './parts';
 
 /** The parts of a running session that are asked. */
 export interface KnownSource {
   /** Everything that moves now; see frame.ts. */
   frame(): Float32Array;
-  scene(): SceneData | null;
-  definition(index: number): Components | undefined;
-  details(id: number): { attributes: Record<string, WireValue>; looks: { color: Triple | null } } | undefined;
-  /** Entities that the core said are gone. */
-  readonly removed: ReadonlySet<number>;
+  readonly parts: ReadonlyMap<number, Part>;
+  /** Attributes of a player's character, which is no part. */
+  attributes(id: number): Record<string, WireValue> | undefined;
   readonly players: readonly PlayerInfo[];
   /** Players who left not long ago, by number: handlers may still ask for their names. */
   readonly gonePlayers: ReadonlyMap<number, PlayerInfo>;
   playerNumber(): number;
+  /** The first solid along a ray, and with `characters` also the character of another player or an NPC. */
   raycast(
     origin: Triple,
     direction: Triple,
     max: number,
-    accepts: (id: number) => boolean,
-  ): { id: number; distance: number; normal: Triple } | null;
+    tag: string,
+    ignore: number[],
+    characters: boolean,
+  ): ReturnType<WorldHost['raycast']>;
 }
 
 const DEGREES = 180 / Math.PI;
+/** Scripts query the terrain with rays of its own. */
+const TERRAIN = 0;
 
 export class KnownWorld implements WorldHost {
   #frame: Float32Array | null = null;
   #offsets = new Map<number, number>();
-  #scene: SceneData | null = null;
-  #parts = new Map<number, Part>();
-  #sceneEntities = new Map<number, SceneEntity>();
-  #prefabs: string[] = [];
   readonly #record = new FrameRecord();
 
   constructor(private readonly source: KnownSource) {}
 
   exists(id: number): boolean {
-    return this.#moving(id) !== null || this.#standing(id) !== undefined;
+    return this.#moving(id) !== null || this.source.parts.has(id);
   }
 
   entity(id: number, property: EntityProperty): Found {
     const moving = this.#moving(id);
-    const part = this.#standing(id);
+    const part = this.source.parts.get(id);
     if (!moving && !part) return undefined;
     switch (property) {
       case 'position':
-        return { $v: triple(moving?.position ?? part!.placement.position) };
+        return { $v: moving ? triple(moving.position) : part!.position };
       case 'velocity':
         return { $v: moving ? triple(moving.velocity) : [0, 0, 0] };
       case 'rotation':
-        return { $v: degrees(moving?.rotation ?? part!.placement.rotation) };
+        return { $v: degrees(moving?.rotation ?? quaternion(part!.rotation)) };
       case 'name':
         return this.#name(id, moving);
       case 'color':
-        return this.#color(id, moving);
+        return part?.color ?? null;
       case 'tags':
-        return [...(this.#components(id, moving)?.Tag ?? [])];
+        return [...(part?.tags ?? [])];
       case 'pattern':
-        return this.#components(id, moving)?.Material?.pattern ?? 'plain';
+        return part?.material.pattern ?? 'plain';
     }
   }
 
   attribute(id: number, name: string): WireValue {
-    const told = this.source.details(id);
-    if (told) return own(told.attributes, name) ?? null;
-    const attributes = this.#components(id, this.#moving(id))?.Attributes;
+    const attributes = this.source.parts.get(id)?.attributes ?? this.source.attributes(id);
     return (attributes && own(attributes, name)) ?? null;
   }
 
   find(word: string): number[] {
     return this.#all().filter((id) => {
-      const moving = this.#moving(id);
-      return this.#name(id, moving) === word || (this.#components(id, moving)?.Tag ?? []).includes(word);
+      return this.#name(id, this.#moving(id)) === word || this.#hasTag(id, word);
     });
   }
 
   inRadius(center: Triple, radius: number): number[] {
     return this.#all().filter((id) => {
-      const { x, y, z } = this.#moving(id)?.position ?? this.#standing(id)!.placement.position;
+      const moving = this.#moving(id);
+      const [x, y, z] = moving ? triple(moving.position) : this.source.parts.get(id)!.position;
       return Math.hypot(x - center[0], y - center[1], z - center[2]) <= radius;
     });
   }
 
-  raycast(origin: Triple, direction: Triple, max: number, tag: string, ignore: number[]) {
-    const passes = new Set(ignore);
-    const wanted = (id: number) => !tag || (this.#components(id, this.#moving(id))?.Tag ?? []).includes(tag);
-    return this.source.raycast(origin, direction, max, (id) => !passes.has(id) && wanted(id));
+  raycast: WorldHost['raycast'] = (origin, direction, max, tag, ignore) =>
+    this.source.raycast(origin, direction, max, tag, [TERRAIN, ...ignore], true);
+
+  /** The first solid along a ray; terrain has the id 0. */
+  solidAlong(origin: Triple, direction: Triple, max: number) {
+    return this.source.raycast(origin, direction, max, '', [], false);
   }
 
   players(): number[] {
@@ -143,26 +141,16 @@ export class KnownWorld implements WorldHost {
   #name(id: number, moving: FrameRecord | null): string {
     if (moving?.isPlayer && !moving.mood)
       return this.source.players.find((player) => player.entityId === id)?.name ?? 'Player';
-    const scene = this.#sceneEntities.get(id);
-    if (scene) return scene.name ?? '';
-    return (moving && this.#prefabs[moving.definition - 1]) ?? 'Entity';
+    return this.source.parts.get(id)?.name ?? 'Entity';
   }
 
-  #color(id: number, moving: FrameRecord | null): WireValue {
-    const told = this.source.details(id)?.looks.color;
-    if (told) return `#${told.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
-    return this.#components(id, moving)?.Material?.color ?? null;
-  }
-
-  #components(id: number, moving: FrameRecord | null): Components | undefined {
-    if (moving && moving.definition > 0) return this.source.definition(moving.definition);
-    return this.#parts.get(id)?.components;
+  #hasTag(id: number, tag: string): boolean {
+    return this.source.parts.get(id)?.tags.includes(tag) ?? false;
   }
 
   #all(): number[] {
     this.#refresh();
-    const ids = new Set(this.#offsets.keys());
-    for (const id of this.#parts.keys()) if (!this.source.removed.has(id)) ids.add(id);
+    const ids = new Set([...this.#offsets.keys(), ...this.source.parts.keys()]);
     return [...ids].sort((a, b) => a - b);
   }
 
@@ -173,20 +161,9 @@ export class KnownWorld implements WorldHost {
     return offset === undefined || !this.#frame ? null : this.#record.read(this.#frame, offset);
   }
 
-  /** An entity of the scene that was not removed. */
-  #standing(id: number): Part | undefined {
-    return this.source.removed.has(id) ? undefined : this.#parts.get(id);
-  }
-
-  /** Indexes a new frame or scene, once. */
+  /** Indexes a new frame, once. */
   #refresh(): void {
-    const [frame, scene] = [this.source.frame(), this.source.scene()];
-    if (scene !== this.#scene) {
-      this.#scene = scene;
-      this.#parts = new Map(scene ? resolveParts(scene).map((part) => [part.id, part]) : []);
-      this.#sceneEntities = new Map(scene?.entities.map((entity) => [entity.id, entity]));
-      this.#prefabs = scene ? prefabNames(scene) : [];
-    }
+    const frame = this.source.frame();
     if (frame === this.#frame) return;
     this.#frame = frame;
     this.#offsets.clear();
@@ -198,6 +175,8 @@ const own = <T>(table: Record<string, T>, name: string): T | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
 const triple = (point: { x: number; y: number; z: number }): Triple => [point.x, point.y, point.z];
+
+const quaternion = ([x, y, z, w]: Part['rotation']) => ({ x, y, z, w });
 
 /** Degrees around x, y and z, as `degrees_from_quaternion` in crates/script/src/rotation.rs gives them. */
 export function degrees({ x, y, z, w }: { x: number; y: number; z: number; w: number }): Triple {

@@ -1,12 +1,12 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
-import { SvelteMap, SvelteSet } from 'svelte/reactivity';
+import { SvelteMap } from 'svelte/reactivity';
 import type { JoinRequest } from '../generated/rest';
 import { comesBack, hasStaleTicket, isFinal, isOutdated, isReplaced, type Standing } from './reconnect-policy';
 import { Liveness } from './core';
 import { endingOf, kicked, lost, outdated, refused, replaced, type Ending } from './exit-reasons';
-import { parseEvent, textOf } from './events';
+import { parseEvent } from './events';
 import type { CoreEvent, CoreStats, PlayerInfo, TickFigures, WireValue } from './events';
-import { forgetReturned, type FrameRecord, records } from './frame';
+import { type FrameRecord, idAt, records } from './frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
 import { ActionButtons } from './input/actions.svelte';
@@ -20,8 +20,7 @@ import { Misunderstandings, reloadOnce } from './outdated';
 import { forgetPlace, keepPlace, keptPlace } from './saved-seat';
 import { mergePlayers, rememberDeparted } from './players';
 import { LoadProgress } from './progress.svelte';
-import { prefabDefinitions } from './prefabs';
-import type { Components, SceneData } from './scene';
+import { type PartChanges, PartMap } from './parts';
 import type { EffectsHost } from './luau/host';
 import { ScriptHost, type ScriptWorld } from './scripthost';
 import { ScriptCache } from './scriptcache';
@@ -103,11 +102,10 @@ export class PlaySession {
   #ownEntity = 0;
   #playerNumber = 0;
   #frame: Float32Array = new Float32Array(0);
-  #sceneData: SceneData | null = null;
-  readonly removed = new SvelteSet<number>();
+  #hasScene = false;
+  readonly parts = new PartMap();
   readonly gonePlayers = new SvelteMap<number, PlayerInfo>();
-  #definitions = new SvelteMap<number, Components>();
-  #details = new SvelteMap<number, CoreEvent & { type: 'details' }>();
+  #attributes = new SvelteMap<number, Record<string, WireValue>>();
   #disposed = false;
   #lookedAround = false;
   /** Set while reconnecting, until the welcome. */
@@ -201,8 +199,7 @@ export class PlaySession {
     view.apply(frame, removed, dt);
     view.applyShots(link.core.shots());
     this.#frame = frame;
-    forgetReturned(this.removed, frame);
-    for (const id of removed) this.removed.add(id);
+    for (const id of removed) this.#attributes.delete(id);
     readPad(this.input, firstPad(), dt);
     if (!this.#lookedAround && view.ownId !== 0) {
       this.input.yaw = view.spawnYaw();
@@ -269,24 +266,20 @@ export class PlaySession {
     return this.scripts?.want(path) ?? false;
   }
 
-  scene(): SceneData | null {
-    return this.#sceneData;
-  }
-
-  definition(index: number): Components | undefined {
-    return this.#definitions.get(index);
-  }
-
-  details(id: number): (CoreEvent & { type: 'details' }) | undefined {
-    return this.#details.get(id);
+  attributes(id: number): Record<string, WireValue> | undefined {
+    return this.#attributes.get(id);
   }
 
   playerNumber(): number {
     return this.#playerNumber;
   }
 
-  raycast: ScriptWorld['raycast'] = (origin, direction, max, accepts) =>
-    this.view?.raycast(origin, direction, max, accepts) ?? null;
+  raycast: ScriptWorld['raycast'] = (origin, direction, max, tag, ignore, characters) => {
+    const ray = Float32Array.from([...origin, ...direction]);
+    const hit = this.link?.core.raycast(ray, max, tag, Uint32Array.from(ignore), characters);
+    const [, distance = 0, x = 0, y = 0, z = 0] = hit ?? [];
+    return hit && hit.length > 0 ? { id: idAt(hit, 0), distance, normal: [x, y, z] } : null;
+  };
 
   chaseCamera() {
     return this.view?.camera ?? null;
@@ -381,11 +374,11 @@ export class PlaySession {
     this.assets.reset();
     this.#sceneShown = false;
     this.#lastError = null;
-    this.#definitions.clear();
-    this.#details.clear();
+    this.#hasScene = false;
+    this.parts.clear();
+    this.#attributes.clear();
     this.combat.clear();
     this.players = [];
-    this.removed.clear();
     this.gonePlayers.clear();
     this.#frame = new Float32Array(0);
     // Heard on the line before, and not told again on this one.
@@ -422,6 +415,15 @@ export class PlaySession {
       const event = parseEvent(json);
       if (event) this.#onEvent(event);
     }
+    this.#takeParts(link);
+  }
+
+  #takeParts({ core }: WorldLink): void {
+    const json = core.take_part_changes();
+    if (json === undefined) return;
+    const changes = JSON.parse(json) as PartChanges;
+    this.parts.apply(changes);
+    if (this.#sceneShown) this.view?.changeParts(changes);
   }
 
   #onEvent(event: CoreEvent): void {
@@ -440,8 +442,8 @@ export class PlaySession {
         this.progress.done('connect');
         break;
       case 'scene':
-        this.#sceneData = null;
-        this.#readScene(this.link?.core.scene_json() ?? '');
+        this.#hasScene = true;
+        if (this.link) this.#takeParts(this.link);
         this.#beginTerrain();
         this.#showScene();
         break;
@@ -454,14 +456,8 @@ export class PlaySession {
       case 'players':
         this.#mergePlayers(event.players);
         break;
-      case 'definition':
-        if (event.components) this.#definitions.set(event.index, event.components);
-        this.view?.setDefinitions(this.#definitions);
-        break;
       case 'details':
-        this.#details.set(event.entity, event);
-        this.view?.setLooks(event.entity, event.looks);
-        this.view?.setNameTag(event.entity, textOf(event.attributes.NameTag));
+        this.#attributes.set(event.entity, event.attributes);
         break;
       case 'scriptManifest':
         void this.scripts?.manifest(event.manifest);
@@ -565,7 +561,7 @@ export class PlaySession {
     this.#feed?.dispose();
     this.#feed = null;
     this.view?.ground.clear();
-    const settings = this.#sceneData?.terrain;
+    const settings = this.link?.core.terrain_settings();
     if (settings && typeof Worker !== 'undefined')
       this.#feed = new TerrainFeed(settings, (message) => this.#drawn(message));
   }
@@ -582,27 +578,13 @@ export class PlaySession {
 
   /** The scene and the renderer arrive in either order; the world is shown when both are there. */
   #showScene(): void {
-    if (!this.view || !this.link || this.#sceneShown) return;
-    const json = this.link.core.scene_json();
-    if (!json) return;
-    this.view.setScene(this.#readScene(json), (asset) => this.link?.core.mesh(asset));
-    this.view.setDefinitions(this.#definitions);
-    for (const [id, { looks, attributes }] of this.#details) {
-      this.view.setLooks(id, looks);
-      this.view.setNameTag(id, textOf(attributes.NameTag));
-    }
+    if (!this.view || !this.link || this.#sceneShown || !this.#hasScene) return;
+    const hasTerrain = this.link.core.terrain_settings() !== undefined;
+    this.view.setScene(this.parts.values(), hasTerrain, (asset) => this.link?.core.mesh(asset));
     this.view.setPlayers(this.players);
     this.#sceneShown = true;
     mark('scene');
     this.progress.done('scene');
-  }
-
-  #readScene(json: string): SceneData {
-    if (!this.#sceneData && json) {
-      this.#sceneData = JSON.parse(json) as SceneData;
-      prefabDefinitions(this.#sceneData).forEach((components, index) => this.#definitions.set(index, components));
-    }
-    return this.#sceneData ?? { entities: [] };
   }
 
   #mergePlayers(changed: PlayerInfo[]): void {

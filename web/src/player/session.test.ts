@@ -13,7 +13,7 @@ let vm: Promise<unknown>;
 class FakeLink {
   readonly events: object[] = [];
   gone: number[] = [];
-  scene = '';
+  parts: object | null = null;
   isOpen = true;
   advanced = 0;
   liveness = 0;
@@ -21,7 +21,12 @@ class FakeLink {
   readonly join = { world_id: 'w', room_code: 'ROOM' };
   readonly core = {
     take_event: () => JSON.stringify(this.events.shift()),
-    scene_json: () => this.scene,
+    take_part_changes: () => {
+      const changes = this.parts && JSON.stringify(this.parts);
+      this.parts = null;
+      return changes ?? undefined;
+    },
+    terrain_settings: () => undefined,
     frame: () => new Float32Array(0),
     removed: () => new Uint32Array(this.gone.splice(0)),
     shots: () => new Float32Array(0),
@@ -66,14 +71,14 @@ class FakeView {
     views.push(this);
   }
 
-  setScene = () => void this.did.push('scene');
+  setScene = (parts: Iterable<{ id: number }>) =>
+    void this.did.push(`scene ${Array.from(parts, ({ id }) => id).join()}`.trim());
+  changeParts = (changes: { removed: number[] }) => void this.did.push(`without ${changes.removed.join()}`);
   apply = (_frame: Float32Array, removed: Uint32Array) => void this.did.push(`apply ${[...removed].join()}`.trim());
   render = () => void this.did.push('render');
   spawnYaw = () => 0;
-  raycast = () => null;
   applyShots() {}
   setCombat() {}
-  setDefinitions() {}
   setPlayers() {}
   dispose() {}
 }
@@ -131,7 +136,7 @@ async function link(index: number): Promise<FakeLink> {
 }
 
 function showWorld(to: FakeLink): void {
-  to.scene = '{"entities":[]}';
+  to.parts ??= { changed: [], removed: [] };
   to.tell(WELCOME, { type: 'scene' });
 }
 
@@ -145,13 +150,16 @@ test('what was destroyed stays so after a reconnection whose snapshot overtakes 
   const view = views[0];
   if (view) view.did.length = 0;
   next.tell(WELCOME);
-  next.gone = [7];
+  next.gone = [1007];
   session.draw(16, 0.016);
   expect(view?.did, 'the world of before stays on the screen').toEqual(['render']);
+  next.parts = { changed: [{ id: 6 }, { id: 8 }], removed: [] };
   showWorld(next);
   session.draw(32, 0.016);
-  expect(view?.did).toEqual(['render', 'scene', 'apply 7', 'render']);
-  expect(session.removed.has(7)).toBe(true);
+  next.parts = { changed: [], removed: [8] };
+  next.tell();
+  expect(view?.did).toEqual(['render', 'scene 6,8', 'apply 1007', 'render', 'without 8']);
+  expect([...session.parts.keys()]).toEqual([6]);
 });
 
 test('events are taken when they come, not when the page is drawn', async () => {

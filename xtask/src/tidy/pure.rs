@@ -4,7 +4,9 @@
 //! that predicts to the last bit, rest on it.
 
 /// Crates that take time and bytes as inputs and give bytes back.
-const PURE: [&str; 6] = ["sim", "terrain", "protocol", "package", "world", "client"];
+const PURE: [&str; 7] = [
+    "scene", "sim", "terrain", "protocol", "package", "world", "client",
+];
 /// Crates whose results are the same bits natively and in wasm.
 const SAME_BITS: [&str; 2] = ["sim", "terrain"];
 

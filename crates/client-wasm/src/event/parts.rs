@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use frolic_protocol::spell::CastEvent;
-use frolic_protocol::{Args, Value, details, projectile};
+use frolic_protocol::{Args, Value, projectile};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -23,36 +23,9 @@ use serde_json::Value as Json;
 pub(crate) struct WireValue(Json);
 
 /// Values by name.
-pub(super) fn wire_map(map: &BTreeMap<String, Value>) -> BTreeMap<String, WireValue> {
+pub(crate) fn wire_map(map: &BTreeMap<String, Value>) -> BTreeMap<String, WireValue> {
     let wire = |(name, value): (&String, &Value)| (name.clone(), WireValue(value.to_json()));
     map.iter().map(wire).collect()
-}
-
-/// How a script changed an entity's looks; null means as in its definition.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
-pub(crate) struct Looks {
-    /// Red, green, blue.
-    color: Option<[u8; 3]>,
-    /// 0 (invisible) to 1.
-    opacity: Option<f32>,
-    /// Its scale.
-    scale: Option<[f32; 3]>,
-}
-
-impl From<details::Looks> for Looks {
-    fn from(looks: details::Looks) -> Self {
-        let details::Looks {
-            color,
-            opacity,
-            scale,
-        } = looks;
-        Self {
-            color,
-            opacity,
-            scale,
-        }
-    }
 }
 
 /// A cast of a spell that happened.

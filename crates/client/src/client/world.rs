@@ -2,14 +2,17 @@
 //! before either: snapshots are datagrams, the rest is a stream, and datagrams
 //! overtake it.
 
-use frolic_package::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 use frolic_protocol::EntityState;
 use frolic_protocol::details::Details;
 use frolic_protocol::entity::flags;
+use frolic_scene::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 use frolic_sim::{Mesh, Vec3};
+use frolic_terrain::Settings;
 
 use super::Client;
 use crate::event::ClientEvent;
+use crate::parts::{Part, PartChanges, Resolved};
+use crate::replication::Replication;
 use crate::scene::ClientScene;
 use crate::scripts::{decompress, hash_of};
 
@@ -39,8 +42,7 @@ impl Client {
             if hash_of(&bytes) != format!("sha256:{hash}") {
                 return Err("the scene does not match its hash".to_owned());
             }
-            let json = String::from_utf8(bytes).map_err(|_| "the scene is not text".to_owned())?;
-            ClientScene::load(json, tick_hz, std::mem::take(&mut self.meshes))
+            ClientScene::load(&bytes, tick_hz, std::mem::take(&mut self.meshes))
         });
         match scene {
             Ok(mut scene) => {
@@ -62,8 +64,8 @@ impl Client {
         }
     }
 
-    pub(super) fn define(&mut self, index: u16, components: String) {
-        let awaited = match self.scene.define(index, &components) {
+    pub(super) fn define(&mut self, index: u16, components: &str) {
+        let awaited = match self.scene.define(index, components) {
             Ok(awaited) => awaited,
             Err(cause) => return self.trouble("bad_definition", cause),
         };
@@ -72,7 +74,6 @@ impl Client {
             let of_its_kind = states.filter(|(_, state)| state.definition == index);
             self.scene.apply_states(of_its_kind);
         }
-        self.tell(ClientEvent::Definition { index, components });
     }
 
     pub(super) fn snapshot(&mut self, bytes: &[u8], now_ms: f64) {
@@ -113,9 +114,8 @@ impl Client {
 
     fn details(&mut self, entity: u32, details: Details) {
         let joined = self.joined.as_ref();
-        let state = joined.and_then(|joined| joined.replication.state_of(entity));
-        if let (Some(state), Some(scale)) = (state, details.looks.scale) {
-            self.scene.rescale(state, scale.into());
+        if let Some(state) = joined.and_then(|joined| joined.replication.state_of(entity)) {
+            self.scene.learn_details(state, details.clone());
         }
         self.tell(ClientEvent::Details { entity, details });
     }
@@ -143,9 +143,31 @@ impl Client {
         self.scene.collision.bounds_of(entity)
     }
 
-    /// Text of scene.json; empty before it arrived.
-    pub fn scene_json(&self) -> &str {
-        &self.scene.json
+    /// The parts that appeared, changed or disappeared since the last call; at the
+    /// first call after the scene arrived, all of them.
+    pub fn take_part_changes(&mut self) -> PartChanges {
+        let replication = self.joined.as_ref().map(|joined| &joined.replication);
+        let replicated = replication.into_iter().flat_map(Replication::states);
+        self.scene.take_part_changes(
+            |id| replication?.state_of(id),
+            replicated.map(|state| state.id),
+        )
+    }
+
+    /// An entity with everything resolved; none for a player's character.
+    pub fn part(&self, id: u32) -> Option<Part> {
+        Some(self.resolve(id)?.part(id))
+    }
+
+    pub(super) fn resolve(&self, id: u32) -> Option<Resolved<'_>> {
+        let replication = self.joined.as_ref().map(|joined| &joined.replication);
+        let state = replication.and_then(|replication| replication.state_of(id));
+        self.scene.resolve(id, state)
+    }
+
+    /// Settings of the terrain, if the scene has one.
+    pub fn terrain_settings(&self) -> Option<&Settings> {
+        self.scene.terrain.as_ref()
     }
 
     /// The collision mesh of an asset that mesh shapes name, to be drawn.
@@ -155,5 +177,7 @@ impl Client {
     }
 }
 
+#[cfg(test)]
+mod parts_tests;
 #[cfg(test)]
 mod tests;

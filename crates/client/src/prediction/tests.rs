@@ -11,7 +11,7 @@ const FIRST_TICK: u32 = 100;
 fn meadow() -> ClientScene {
     let json = r#"{"format":1,"prefabs":{},"entities":[
         {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[200,1,200]}}}]}"#;
-    ClientScene::load(json.to_owned(), TICK_HZ, Meshes::default()).expect("a scene")
+    ClientScene::load(json.as_bytes(), TICK_HZ, Meshes::default()).expect("a scene")
 }
 
 /// A different direction in each step, so that none can replace another.

@@ -447,5 +447,5 @@ fn no_such_script(path: &str) -> (&'static str, String) {
 }
 
 fn check_name(name: &str) -> Outcome {
-    frolic_package::check_name(name).map_err(|why| ("bad_name", format!("an event's name {why}")))
+    frolic_scene::check_name(name).map_err(|why| ("bad_name", format!("an event's name {why}")))
 }

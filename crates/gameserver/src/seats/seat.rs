@@ -4,12 +4,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use frolic_package::SceneEntity;
 use frolic_protocol::keep::SavedPlayer;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet;
 use frolic_protocol::resume::{COUNT_MAX, KeptCall, KeptLog, KeptPacket, SentLog};
 use frolic_protocol::{ClientMessage, ServerMessage};
+use frolic_scene::SceneEntity;
 
 use super::calls::{Calls, Label};
 use crate::admission::{Identity, new_nonce};

@@ -7,8 +7,8 @@ use tar::{Archive, Entry, EntryType, PaxExtensions};
 
 use super::{Budget, Files, is_bomb, read_sized};
 use crate::names::{PathSet, check_path};
-use crate::text::shown;
 use crate::{Limits, Problem, Report, Rule};
+use frolic_scene::text::shown;
 
 /// Long names come in entries of their own; no allowed path is anywhere near this.
 const LONG_NAME_BYTES_MAX: u64 = 8 << 10;

@@ -10,8 +10,8 @@ use toml::de::{DeTable, DeValue};
 use super::{
     Capabilities, GameInfo, Manifest, Places, SimulationSettings, Visibility, WorldSettings,
 };
-use crate::text::{LineIndex, shown};
 use crate::{Limits, Problem, Report, Rule};
+use frolic_scene::text::{LineIndex, shown};
 
 const FILE: &str = "game.toml";
 const NAME_CHARS_MAX: usize = 60;
@@ -33,7 +33,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<(Manifest, Places),
         );
         return Err(Problem::error(Rule::FileSize, FILE, message).into());
     }
-    let text = crate::text::utf8(FILE, bytes)?;
+    let text = frolic_scene::text::utf8(FILE, bytes)?;
     let (document, syntax_errors) = DeTable::parse_recoverable(text);
     let mut reader = Reader {
         lines: LineIndex::new(text),

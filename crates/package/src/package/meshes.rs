@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::scene::Shape;
-use crate::{Problem, Report, Rule, Scene, Triangles};
+use frolic_scene::Shape;
+
+use crate::{Problem, Report, Rule, Scene, Triangles, gltf};
 
 /// Triangles of all mesh shapes together: every client gets them when it joins.
 const ALL_TRIANGLES_MAX: usize = 200_000;
@@ -30,7 +31,7 @@ pub(super) fn read(
         let Some(bytes) = files.get(asset).filter(|_| !meshes.contains_key(asset)) else {
             continue;
         };
-        let mesh = Triangles::from_gltf(bytes).unwrap_or_else(|cause| {
+        let mesh = gltf::read(bytes).unwrap_or_else(|cause| {
             report.push(Problem::error(Rule::InvalidValue, asset, cause.to_string()));
             Triangles::default()
         });

@@ -9,8 +9,8 @@ use crate::names::{PathSet, check_path};
 use crate::remotes::{self, Remote};
 use crate::soul;
 use crate::spells::{self, SpellSettings};
-use crate::text::{LineIndex, shown};
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene, Triangles};
+use frolic_scene::text::{LineIndex, shown};
 
 const SERVICES: [&str; 7] = [
     "ReplicatedFirst",

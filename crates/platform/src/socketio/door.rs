@@ -153,7 +153,7 @@ async fn work(platform: Platform, visitor: Arc<Visitor>) {
 
 async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said: &Said) -> Answer {
     let data = &said.data;
-    if !said.event.chars().all(frolic_package::is_visible) {
+    if !said.event.chars().all(frolic_scene::is_visible) {
         return Err(ApiError::bad_request(
             "bad_event_name",
             "The name of an event has no control, invisible or direction-changing characters.",
@@ -237,7 +237,7 @@ fn answer(socket: &SocketRef, said: Said, outcome: Answer) {
         }
         Ok(Reply::Told(data)) => data,
         Err(error) => {
-            let visible = |c: &char| frolic_package::is_visible(*c);
+            let visible = |c: &char| frolic_scene::is_visible(*c);
             let event: String = said.event.chars().filter(visible).take(64).collect();
             let told = json!({ "code": error.code(), "message": error.message(), "event": event });
             if said.event == "spell.cast_request" {

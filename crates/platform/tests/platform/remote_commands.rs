@@ -362,7 +362,7 @@ async fn names_of_events_show_as_they_are() {
         let error = client.ask(name, json!({}), "error").await;
         assert_eq!(error["code"], "bad_event_name", "{name:?}");
         let echoed = error["event"].as_str().unwrap();
-        assert!(echoed.chars().all(frolic_package::is_visible), "{echoed:?}");
+        assert!(echoed.chars().all(frolic_scene::is_visible), "{echoed:?}");
     }
     // JSON escapes control characters, and no event of ours needs an escape: the packet itself
     // is refused, and its sender with it.

@@ -1,6 +1,6 @@
 //! Builds rapier's scene: everything once, then each solid that is added later.
 
-use frolic_package::{BodyKind, Components, Transform};
+use frolic_scene::{BodyKind, Components, Transform};
 use frolic_sim::{Pose, Shape};
 use rapier3d::prelude::{Collider, RigidBodyBuilder, RigidBodyHandle};
 

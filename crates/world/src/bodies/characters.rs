@@ -2,7 +2,7 @@
 //! characters that walk against a body, and the weight of characters standing
 //! on one.
 
-use frolic_package::Body;
+use frolic_scene::Body;
 use frolic_sim::{CharacterParams, Vec3};
 use rapier3d::prelude::{Collider, ColliderBuilder, RigidBody, RigidBodyBuilder, RigidBodyHandle};
 

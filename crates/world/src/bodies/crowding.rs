@@ -3,7 +3,7 @@
 //! overlapping bodies are five thousand pairs, and block a world's tick for a
 //! tenth of a second.
 
-use frolic_package::{Components, Transform};
+use frolic_scene::{Components, Transform};
 use frolic_script::{EngineError, EntityId};
 use frolic_sim::Vec3;
 

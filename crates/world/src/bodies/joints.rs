@@ -1,6 +1,6 @@
 //! Joints between two bodies, or between a body and the world.
 
-use frolic_package::{Joint, JointKind};
+use frolic_scene::{Joint, JointKind};
 use frolic_sim::{Pose, Rotation, Vec3};
 use rapier3d::prelude::{
     GenericJoint, GenericJointBuilder, JointAxesMask, JointAxis, RigidBodyBuilder,

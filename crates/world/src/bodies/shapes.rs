@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frolic_package::Body;
+use frolic_scene::Body;
 use frolic_sim::{Meshes, Shape, Vec3};
 use rapier3d::prelude::{
     CoefficientCombineRule, ColliderBuilder, Group, InteractionGroups, InteractionTestMode,
@@ -40,12 +40,12 @@ impl ShapeCache {
 
 /// The defaults for a solid without a body component.
 const NO_BODY: Body = Body {
-    kind: frolic_package::BodyKind::Static,
+    kind: frolic_scene::BodyKind::Static,
     friction: 0.5,
     restitution: 0.0,
     mass: 1.0,
     group: 0,
-    ignores: frolic_package::Groups(0),
+    ignores: frolic_scene::Groups(0),
 };
 
 /// A collider with the surface of `body`, or of a plain solid. Of two surfaces

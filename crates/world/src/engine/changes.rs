@@ -3,9 +3,9 @@
 
 use std::rc::Rc;
 
-use frolic_package::{Components, Transform};
 use frolic_protocol::Value;
 use frolic_protocol::details::SCALE_MAX;
+use frolic_scene::{Components, Transform};
 use frolic_script::{EngineError, EntityId, PlayerId};
 use frolic_sim::{Motion, Vec3};
 

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use frolic_package::SceneEntity;
+use frolic_scene::SceneEntity;
 use frolic_sim::Vec3;
 use rustc_hash::FxHashMap;
 

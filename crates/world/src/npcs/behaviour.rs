@@ -1,7 +1,7 @@
 //! The behaviour of an NPC in each state: where it goes, and where it looks.
 
-use frolic_package::PatrolPoint;
 use frolic_protocol::npc::NpcState;
+use frolic_scene::PatrolPoint;
 use frolic_sim::Vec3;
 
 use super::{Npc, Surroundings};

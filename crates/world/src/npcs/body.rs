@@ -1,9 +1,9 @@
 //! The body of one NPC: turns goals into movement.
 
-use frolic_package::Npc as Settings;
 use frolic_protocol::entity::{EntityKind, flags};
 use frolic_protocol::npc::{Mood, NpcState};
 use frolic_protocol::{EntityState, quantize};
+use frolic_scene::Npc as Settings;
 use frolic_sim::{
     Angle, Buttons, CharacterInput, CharacterParams, CharacterState, Pose, Rotation, StepCache,
     Vec3,

@@ -1,6 +1,6 @@
 //! NPCs in the fingerprint of a world.
 
-use frolic_package::PatrolPoint;
+use frolic_scene::PatrolPoint;
 use frolic_sim::digest::Digest;
 
 use super::behaviour::Rounds;

@@ -1,8 +1,8 @@
 //! Orders of scripts to an NPC, which take precedence over its own behaviour
 //! until they are released.
 
-use frolic_package::PatrolPoint;
 use frolic_protocol::npc::NpcState;
+use frolic_scene::PatrolPoint;
 use frolic_script::{EngineError, EntityId, NpcFacts, NpcOrder, NpcPlace};
 use frolic_sim::Vec3;
 

@@ -3,8 +3,8 @@
 //! Each looks around ten times a second, in turn. The cheap tests come first:
 //! distance, then the angle, then, for the nearest two at most, a ray.
 
-use frolic_package::Hostility;
 use frolic_protocol::npc::NpcState;
+use frolic_scene::Hostility;
 use frolic_sim::{CollisionWorld, Vec3};
 use smallvec::SmallVec;
 

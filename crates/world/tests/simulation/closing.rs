@@ -35,7 +35,7 @@ fn game() -> Package {
     let files = package(SCENE, &[("scripts/ServerScriptService/Save.luau", SAVING)]).files;
     let mut files = files;
     files.insert("game.toml".into(), manifest.as_bytes().to_vec());
-    Package::from_files(files, &frolic_package::Limits::default())
+    Package::from_files(files, &frolic_scene::Limits::default())
         .unwrap_or_else(|report| panic!("{report}"))
 }
 

@@ -1,7 +1,7 @@
 //! A server and its clients in one thread, moved by hand.
 
 mod lines;
-mod packages;
+pub mod packages;
 
 use std::collections::BTreeMap;
 
@@ -522,7 +522,7 @@ fn note_error(peer: &mut Peer, world: &World, snapshot: &[u8]) {
 }
 
 fn mesh_message(
-    (asset, mesh): (&String, &std::sync::Arc<frolic_package::Triangles>),
+    (asset, mesh): (&String, &std::sync::Arc<frolic_scene::Triangles>),
 ) -> ServerMessage {
     ServerMessage::Mesh {
         asset: asset.clone(),

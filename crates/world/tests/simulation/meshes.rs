@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
+use frolic_scene::Limits;
 use frolic_sim::random::Random;
 use frolic_sim::{CharacterInput, Vec3};
 

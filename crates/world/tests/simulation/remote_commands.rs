@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 
 use frolic_client::ClientEvent;
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
 use frolic_protocol::ops::WorldOp;
 use frolic_protocol::remote_commands::{LEARNED_MAX, LearnSpell};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_protocol::{Args, Value};
+use frolic_scene::Limits;
 use frolic_terrain::Material;
 use frolic_world::replay::{Ending, RecordOptions, replay};
 use frolic_world::{World, WorldOptions};

@@ -51,7 +51,7 @@ fn busy_obby() -> Package {
         "#
         .to_vec(),
     );
-    Package::from_files(files, &frolic_package::Limits::default())
+    Package::from_files(files, &frolic_scene::Limits::default())
         .unwrap_or_else(|report| panic!("{report}"))
 }
 
@@ -146,7 +146,7 @@ fn answers_of_the_store_are_part_of_the_session() {
         "scripts/ServerScriptService/Save.luau".into(),
         script.to_vec(),
     );
-    let game = Package::from_files(files, &frolic_package::Limits::default())
+    let game = Package::from_files(files, &frolic_scene::Limits::default())
         .unwrap_or_else(|report| panic!("{report}"));
     let mut run = recorded(&game, 5, Some(1));
     let (mut store, mut random) = (MemoryStore::default(), Random::new(9));

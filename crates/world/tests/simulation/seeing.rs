@@ -1,8 +1,9 @@
 //! The world as a player saw it: things that set off, were put
 //! elsewhere or came since, and what scripts find there.
 
-use frolic_package::{Package, SceneEntity};
+use frolic_package::Package;
 use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
+use frolic_scene::SceneEntity;
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, Vec3, capsule};
 use frolic_world::{PlayerNumber, World, WorldOptions};

@@ -6,8 +6,8 @@ mod strangers;
 
 use std::collections::BTreeMap;
 
-use frolic_package::SceneEntity;
 use frolic_protocol::EntityState;
+use frolic_scene::SceneEntity;
 use frolic_sim::Vec3;
 use frolic_world::{Delivery, InterestPolicy};
 

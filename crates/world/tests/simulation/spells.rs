@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use frolic_client::ClientEvent;
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
 use frolic_protocol::spell::CastEvent;
 use frolic_protocol::{Args, Value};
+use frolic_scene::Limits;
 use frolic_script::LogLevel;
 use frolic_sim::Vec3;
 use frolic_world::replay::{Ending, RecordOptions, replay};

@@ -8,11 +8,12 @@ export class TerrainFeed {
   #worker: Worker;
   #looked: [number, number, number, number] | null = null;
 
-  constructor(settings: object, onmessage: (message: FromWorker) => void) {
+  /** `settings` are those of the terrain, as JSON. */
+  constructor(settings: string, onmessage: (message: FromWorker) => void) {
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'terrain' });
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => onmessage(data);
     this.#worker.onerror = (event) => console.error('the ground cannot be drawn:', event.message);
-    this.#tell({ type: 'start', settings: JSON.stringify(settings) });
+    this.#tell({ type: 'start', settings });
   }
 
   change(packet: Uint8Array): void {

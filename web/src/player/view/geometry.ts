@@ -1,7 +1,7 @@
-// Shapes of scene.json as geometry with softened edges. UVs are in metres, so that a pattern keeps its size on
+// Shapes of parts as geometry with softened edges. UVs are in metres, so that a pattern keeps its size on
 // every part.
 import { BufferAttribute, BufferGeometry, CapsuleGeometry, CylinderGeometry, SphereGeometry, Vector3 } from 'three';
-import type { Shape, Vec3 } from '../scene';
+import type { PartShape, Vec3 } from '../parts';
 
 /** Maximum bevel width of a box. */
 const BEVEL_M = 0.06;
@@ -10,7 +10,7 @@ const BEVEL_M = 0.06;
 export type MeshSource = (asset: string) => Float32Array | undefined;
 
 /** Local geometry of a shape; an unknown mesh is drawn as a unit box. */
-export function shapeGeometry(shape: Shape, round: boolean, meshes: MeshSource = () => undefined): BufferGeometry {
+export function shapeGeometry(shape: PartShape, round: boolean, meshes: MeshSource = () => undefined): BufferGeometry {
   // Large round shapes need more segments.
   const radius = 'radius' in shape ? shape.radius : 0;
   const segments = 4 * Math.ceil(Math.min(64, (round ? 20 : 12) + radius * (round ? 6 : 3)) / 4);
@@ -27,13 +27,13 @@ export function shapeGeometry(shape: Shape, round: boolean, meshes: MeshSource =
       return metric(new CylinderGeometry(shape.radius, shape.radius, shape.height, segments));
     case 'mesh': {
       const corners = meshes(shape.asset);
-      return corners ? triangles(corners, shape.scale ?? [1, 1, 1]) : softBox([1, 1, 1]);
+      return corners ? triangles(corners, shape.scale) : softBox([1, 1, 1]);
     }
   }
 }
 
 /** Half extents of a shape's bounding box in its own space. */
-export function shapeHalfExtents(shape: Shape): Vec3 {
+export function shapeHalfExtents(shape: PartShape): Vec3 {
   switch (shape.type) {
     case 'box':
     case 'wedge':

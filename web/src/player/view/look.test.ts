@@ -3,6 +3,16 @@ import { expect, test } from 'vitest';
 import { hatGeometry, HATS } from './hats';
 import { avatarLook, npcLook, sameLooks } from './look';
 
+const guard = {
+  sightDistance: 14,
+  fieldOfView: 100,
+  visionCone: false,
+  shirt: null,
+  trousers: null,
+  skin: null,
+  hair: '#445566',
+};
+
 test('chosen parts are used and the rest is derived from the id', () => {
   const plain = avatarLook(7);
   expect(plain).toMatchObject({ hat: 'none', face: 'smile' });
@@ -11,7 +21,7 @@ test('chosen parts are used and the rest is derived from the id', () => {
   expect(`#${dressed.shirt.getHexString()}`).toBe('#112233');
   expect(dressed).toMatchObject({ hat: 'crown', face: 'wink', skin: plain.skin });
   expect(`#${dressed.accent.getHexString()}`).toBe('#ffc53d');
-  expect(`#${npcLook(7, { hair: '#445566' }).hair.getHexString()}`).toBe('#445566');
+  expect(`#${npcLook(7, guard).hair.getHexString()}`).toBe('#445566');
 });
 
 test('looks are compared by visible differences', () => {

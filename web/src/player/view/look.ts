@@ -5,7 +5,7 @@ import type { AvatarLooks } from '../../generated/AvatarLooks';
 import type { Face } from '../../generated/Face';
 import type { Hat } from '../../generated/Hat';
 import { hashText } from '../../lib/hash';
-import type { NpcData } from '../npc';
+import type { PartNpc } from '../parts';
 
 export interface AvatarLook {
   shirt: Color;
@@ -47,8 +47,8 @@ export function avatarLook(id: number, chosen: Partial<AvatarLooks> = {}): Avata
 }
 
 /** An NPC's colours, with defaults derived from its id. */
-export function npcLook(id: number, { shirt, trousers, skin, hair }: NpcData): AvatarLook {
-  return avatarLook(id, { shirt, trousers, skin, hair } as Partial<AvatarLooks>);
+export function npcLook(id: number, { shirt, trousers, skin, hair }: PartNpc): AvatarLook {
+  return avatarLook(id, { shirt, trousers, skin, hair });
 }
 
 /** Whether two looks are visually equal. */

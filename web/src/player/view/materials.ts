@@ -1,10 +1,8 @@
 // Material components as three.js materials, shared between parts that look alike apart from their colour
 // (colour lives in the vertices, so that parts of many colours are drawn in one call).
 import { Color, FrontSide, type Material, MeshLambertMaterial, MeshStandardMaterial } from 'three';
-import type { MaterialData, Pattern } from '../scene';
+import type { PartMaterial } from '../parts';
 import { patternTexture } from './patterns';
-
-export const DEFAULT_COLOR = '#b8b8c4';
 
 export class MaterialLibrary {
   #materials = new Map<string, Material>();
@@ -12,15 +10,14 @@ export class MaterialLibrary {
   constructor(private readonly physical: boolean) {}
 
   /** Parts with the same key share a draw call. */
-  key(data: MaterialData | undefined): string {
-    const { roughness = 0.8, metalness = 0, emissive = null, opacity = 1, pattern = 'plain' } = data ?? {};
+  key({ roughness, metalness, emissive, opacity, pattern }: PartMaterial): string {
     return [roughness.toFixed(2), metalness.toFixed(2), emissive, opacity.toFixed(2), pattern].join('|');
   }
 
-  get(data: MaterialData | undefined): Material {
+  get(data: PartMaterial): Material {
     const key = this.key(data);
     let material = this.#materials.get(key);
-    if (!material) this.#materials.set(key, (material = this.#make(data ?? {})));
+    if (!material) this.#materials.set(key, (material = this.#make(data)));
     return material;
   }
 
@@ -29,20 +26,19 @@ export class MaterialLibrary {
     this.#materials.clear();
   }
 
-  #make(data: MaterialData): Material {
-    const opacity = data.opacity ?? 1;
+  #make({ roughness, metalness, emissive, opacity, pattern }: PartMaterial): Material {
     const shared = {
       vertexColors: true,
       side: FrontSide,
-      map: patternTexture((data.pattern ?? 'plain') as Pattern),
+      map: patternTexture(pattern),
       transparent: opacity < 1,
       opacity,
       // Glass must not occlude objects that are drawn behind it later.
       depthWrite: opacity >= 1,
-      emissive: new Color(data.emissive ?? '#000000'),
+      emissive: new Color(emissive ?? '#000000'),
       emissiveIntensity: 0.9,
     };
     if (!this.physical) return new MeshLambertMaterial(shared);
-    return new MeshStandardMaterial({ ...shared, roughness: data.roughness ?? 0.8, metalness: data.metalness ?? 0 });
+    return new MeshStandardMaterial({ ...shared, roughness, metalness });
   }
 }

@@ -18,7 +18,8 @@ import {
   Vector3,
 } from 'three';
 import type { FrameRecord, Point } from '../frame';
-import { NPC_DEFAULTS, npcMark, npcState, npcSuspicion, type NpcData } from '../npc';
+import { npcMark, npcState, npcSuspicion } from '../npc';
+import type { PartNpc } from '../parts';
 import type { Occluders } from './occluders';
 
 const MARK_ABOVE_FEET_M = 2.45;
@@ -41,7 +42,7 @@ const SURE = new Color('#ff4d4d');
 const FILLS = 8;
 
 interface Shown {
-  data: NpcData;
+  data: PartNpc;
   sprite: Sprite;
   cone: Mesh<BufferGeometry, MeshBasicMaterial> | null;
   lantern: Lantern | null;
@@ -58,7 +59,7 @@ export class NpcsView {
   #along = new Vector3();
 
   /** Updates one NPC for this frame. */
-  update(record: FrameRecord, data: NpcData, occluders: Occluders, eye: Point, dt: number): void {
+  update(record: FrameRecord, data: PartNpc, occluders: Occluders, eye: Point, dt: number): void {
     const shown = this.#shown.get(record.id) ?? this.#add(record.id, data);
     const { x, y, z } = record.position;
     const distance = Math.hypot(x - eye.x, y - eye.y, z - eye.z);
@@ -116,11 +117,11 @@ export class NpcsView {
     this.#marks.clear();
   }
 
-  #add(id: number, data: NpcData): Shown {
+  #add(id: number, data: PartNpc): Shown {
     const sprite = new Sprite(this.#material('?', FILLS));
     sprite.visible = false;
     sprite.renderOrder = 6;
-    const cone = data.vision_cone ? makeCone() : null;
+    const cone = data.visionCone ? makeCone() : null;
     // The first raycast happens in the first frame.
     const lantern = cone ? new Lantern() : null;
     const shown = { data, sprite, cone, lantern, mark: '', pop: 0, cutAgo: CONE_EVERY_S };
@@ -175,16 +176,15 @@ export class NpcsView {
   }
 
   /** Each ray ends where the NPC's view is blocked. */
-  #cut(cone: Mesh<BufferGeometry>, data: NpcData, record: FrameRecord, occluders: Occluders): void {
-    const sight = data.sight_distance ?? NPC_DEFAULTS.sight_distance;
-    const angle = ((data.field_of_view ?? NPC_DEFAULTS.field_of_view) * Math.PI) / 180;
+  #cut(cone: Mesh<BufferGeometry>, data: PartNpc, record: FrameRecord, occluders: Occluders): void {
+    const angle = (data.fieldOfView * Math.PI) / 180;
     const corners = cone.geometry.getAttribute('position') as BufferAttribute;
     this.#from.set(record.position.x, record.position.y + EYES_M, record.position.z);
     for (let ray = 0; ray <= CONE_RAYS; ray++) {
       const aside = (ray / CONE_RAYS - 0.5) * angle;
       const yaw = record.yaw + aside;
       this.#along.set(-Math.sin(yaw), 0, -Math.cos(yaw));
-      const far = occluders.cast(this.#from, this.#along, sight);
+      const far = occluders.cast(this.#from, this.#along, data.sightDistance);
       corners.setXYZ(ray + 1, -Math.sin(aside) * far, 0, -Math.cos(aside) * far);
     }
     corners.needsUpdate = true;

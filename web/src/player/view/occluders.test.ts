@@ -1,15 +1,16 @@
 // Raycasts against solid parts.
 import { Quaternion, Vector3 } from 'three';
 import { expect, test } from 'vitest';
-import { makePart, type Components } from '../scene';
+import type { Part } from '../parts';
+import { makePart } from '../parts.fixture';
 import { Occluders } from './occluders';
 
-const wall: Components = { Shape: { type: 'box', size: [4, 4, 1] }, Transform: { position: [0, 0, -5] } };
+const wall: Partial<Part> = { shape: { type: 'box', size: [4, 4, 1] }, position: [0, 0, -5] };
 const ahead = new Vector3(0, 0, -1);
 
-function world(components: Components): Occluders {
+function world(part: Partial<Part>): Occluders {
   const occluders = new Occluders();
-  occluders.add(makePart(1, components));
+  occluders.add(makePart(1, part));
   return occluders;
 }
 
@@ -30,6 +31,7 @@ test('a rotated wall is hit at its rotated position', () => {
 });
 
 test('triggers and glass do not block', () => {
-  expect(world({ ...wall, Trigger: {} }).cast(new Vector3(), ahead, 20)).toBe(20);
-  expect(world({ ...wall, Material: { opacity: 0.3 } }).cast(new Vector3(), ahead, 20)).toBe(20);
+  expect(world({ ...wall, trigger: true }).cast(new Vector3(), ahead, 20)).toBe(20);
+  const { material } = makePart(1);
+  expect(world({ ...wall, material: { ...material, opacity: 0.3 } }).cast(new Vector3(), ahead, 20)).toBe(20);
 });

@@ -1,7 +1,7 @@
 // Line-of-sight tests: solid parts as oriented boxes, without testing triangles.
 // Used every frame by the camera and the blob shadow.
-import { type Quaternion, type QuaternionLike, Vector3, type Vector3Like } from 'three';
-import { isSolid, type Part } from '../scene';
+import { Quaternion, type QuaternionLike, Vector3, type Vector3Like } from 'three';
+import type { Part } from '../parts';
 import { shapeHalfExtents } from './geometry';
 
 interface Occluder {
@@ -13,12 +13,6 @@ interface Occluder {
 
 type Triple = [number, number, number];
 
-export interface RayHit {
-  id: number;
-  distance: number;
-  normal: Vector3;
-}
-
 const from = new Vector3();
 const along = new Vector3();
 
@@ -29,13 +23,13 @@ export class Occluders {
   constructor(private readonly ground: ((origin: Triple, direction: Triple, max: number) => number) | null = null) {}
 
   add(part: Part): void {
-    const opacity = part.components.Material?.opacity ?? 1;
+    const { shape } = part;
     // Glass is transparent, and the box of a mesh would block more than the mesh.
-    if (!part.shape || part.shape.type === 'mesh' || !isSolid(part.components) || opacity < 0.5) return;
-    const half = new Vector3(...shapeHalfExtents(part.shape));
+    if (!shape || shape.type === 'mesh' || part.trigger || part.material.opacity < 0.5) return;
+    const half = new Vector3(...shapeHalfExtents(shape));
     this.#boxes.set(part.id, {
-      position: part.placement.position.clone(),
-      inverse: part.placement.rotation.clone().invert(),
+      position: new Vector3(...part.position),
+      inverse: new Quaternion(...part.rotation).invert(),
       half,
       reach: half.length(),
     });
@@ -50,19 +44,6 @@ export class Occluders {
 
   remove(id: number): void {
     this.#boxes.delete(id);
-  }
-
-  /** The first part along the ray (a unit direction) that `accepts` returns true for, with the normal of the hit. */
-  hit(origin: Vector3, direction: Vector3, max: number, accepts: (id: number) => boolean): RayHit | null {
-    let nearest: RayHit | null = null;
-    for (const [id, box] of this.#boxes) {
-      from.subVectors(origin, box.position).applyQuaternion(box.inverse);
-      along.copy(direction).applyQuaternion(box.inverse);
-      const distance = enter(from, along, box.half);
-      if (distance === null || distance > (nearest?.distance ?? max) || !accepts(id)) continue;
-      nearest = { id, distance, normal: sideAt(from.addScaledVector(along, distance), box) };
-    }
-    return nearest;
   }
 
   /** Distance to the first part along the ray (a unit direction), at most `max`. */
@@ -83,16 +64,6 @@ export class Occluders {
     }
     return this.ground ? Math.min(nearest, this.ground(origin.toArray(), direction.toArray(), nearest)) : nearest;
   }
-}
-
-/** The outward normal of the box face that a point (in box space) lies on. */
-function sideAt(point: Vector3, box: Occluder): Vector3 {
-  const axes = ['x', 'y', 'z'] as const;
-  const closeness = (axis: 'x' | 'y' | 'z') => Math.abs(Math.abs(point[axis]) - box.half[axis]);
-  const side = axes.reduce((best, axis) => (closeness(axis) < closeness(best) ? axis : best));
-  const normal = new Vector3();
-  normal[side] = Math.sign(point[side]) || 1;
-  return normal.applyQuaternion(box.inverse.clone().invert());
 }
 
 /** Where a ray enters a box around the origin; null when it misses or starts inside. */

@@ -7,13 +7,14 @@ import {
   Group,
   Matrix4,
   Mesh,
+  Quaternion,
   type QuaternionLike,
   Vector3,
   type Vector3Like,
 } from 'three';
-import type { Part } from '../scene';
+import type { Part } from '../parts';
 import { type MeshSource, shapeGeometry } from './geometry';
-import { DEFAULT_COLOR, type MaterialLibrary } from './materials';
+import type { MaterialLibrary } from './materials';
 
 interface MergedRange {
   mesh: Mesh;
@@ -36,17 +37,16 @@ export class PartsView {
   ) {}
 
   /** Draws the parts of a scene; parts with a dynamic body get their own mesh immediately. */
-  addAll(parts: Part[]): void {
+  addAll(parts: Iterable<Part>): void {
     const batches = new Map<string, Part[]>();
     for (const part of parts) {
-      if (!part.shape || part.components.Material?.opacity === 0) continue;
+      if (!part.shape || part.material.opacity === 0) continue;
       this.#parts.set(part.id, part);
-      const body = part.components.Body?.type ?? 'static';
-      if (body !== 'static') {
+      if (part.moves) {
         this.#addMover(part);
         continue;
       }
-      const key = this.materials.key(part.components.Material);
+      const key = this.materials.key(part.material);
       const batch = batches.get(key);
       if (batch) batch.push(part);
       else batches.set(key, [part]);
@@ -59,10 +59,6 @@ export class PartsView {
     if (!part.shape || this.#parts.has(part.id)) return;
     this.#parts.set(part.id, part);
     this.#addMover(part);
-  }
-
-  has(id: number): boolean {
-    return this.#parts.has(id);
   }
 
   move(id: number, position: Vector3Like, rotation: QuaternionLike): void {
@@ -90,8 +86,8 @@ export class PartsView {
 
   #addMover(part: Part): Mesh {
     const mesh = this.#mesh(coloured(part, this.round, this.meshes), part);
-    mesh.position.copy(part.placement.position);
-    mesh.quaternion.copy(part.placement.rotation);
+    mesh.position.fromArray(part.position);
+    mesh.quaternion.fromArray(part.rotation);
     this.#movers.set(part.id, mesh);
     return mesh;
   }
@@ -115,9 +111,9 @@ export class PartsView {
   }
 
   #mesh(geometry: BufferGeometry, part: Part): Mesh {
-    const material = this.materials.get(part.components.Material);
+    const material = this.materials.get(part.material);
     const mesh = new Mesh(geometry, material);
-    mesh.castShadow = !material.transparent && part.components.Trigger === undefined;
+    mesh.castShadow = !material.transparent && !part.trigger;
     mesh.receiveShadow = true;
     this.group.add(mesh);
     return mesh;
@@ -125,8 +121,8 @@ export class PartsView {
 
   #merge(batch: Part[]): void {
     const pieces = batch.map((part) => {
-      const { position, rotation } = part.placement;
-      return coloured(part, this.round, this.meshes).applyMatrix4(new Matrix4().compose(position, rotation, ONE));
+      const place = new Matrix4().compose(new Vector3(...part.position), new Quaternion(...part.rotation), ONE);
+      return coloured(part, this.round, this.meshes).applyMatrix4(place);
     });
     const first = batch[0];
     if (!first) return;
@@ -146,7 +142,7 @@ export class PartsView {
 /** The part's geometry with its colour in every vertex. */
 function coloured(part: Part, round: boolean, meshes?: MeshSource): BufferGeometry {
   const geometry = part.shape ? shapeGeometry(part.shape, round, meshes) : new BufferGeometry();
-  const color = new Color(part.components.Material?.color ?? DEFAULT_COLOR);
+  const color = new Color(part.material.color);
   const count = geometry.getAttribute('position').count;
   const colors = new Float32Array(count * 3);
   for (let i = 0; i < count; i++) color.toArray(colors, i * 3);
@@ -182,4 +178,16 @@ function mergeGeometries(pieces: BufferGeometry[]): BufferGeometry {
   }
   merged.setIndex(new BufferAttribute(index, 1));
   return merged;
+}
+
+/** The direction of the spawn point nearest to `feet`: yaw 0 looks along -Z. */
+export function spawnYaw(parts: Iterable<Part>, feet: Vector3): number {
+  let nearest: { distance: number; rotation: Part['rotation'] } | null = null;
+  for (const { spawnPoint, position, rotation } of parts) {
+    const distance = spawnPoint ? feet.distanceToSquared(new Vector3(...position)) : Infinity;
+    if (distance < (nearest?.distance ?? Infinity)) nearest = { distance, rotation };
+  }
+  if (!nearest) return 0;
+  const forward = new Vector3(0, 0, -1).applyQuaternion(new Quaternion(...nearest.rotation));
+  return Math.atan2(-forward.x, -forward.z);
 }

@@ -1,14 +1,14 @@
 // The drawn surfaces of Material.pattern as small grey-scale canvas textures, multiplied with the part's colour.
 import { CanvasTexture, LinearMipmapLinearFilter, RepeatWrapping, SRGBColorSpace, type Texture } from 'three';
-import type { Pattern } from '../scene';
+import type { PartPattern } from '../parts';
 
 const SIZE = 128;
 /** How many metres one tile of the texture covers. */
-const TILE_M: Record<Pattern, number> = { plain: 1, studs: 1, checker: 2, grass: 4, planks: 2 };
+const TILE_M: Record<PartPattern, number> = { plain: 1, studs: 1, checker: 2, grass: 4, planks: 2 };
 
 type Painter = (c: CanvasRenderingContext2D) => void;
 
-const painters: Partial<Record<Pattern, Painter>> = {
+const painters: Partial<Record<PartPattern, Painter>> = {
   studs: (c) => {
     const half = SIZE / 2;
     for (const [x, y] of [
@@ -66,10 +66,10 @@ const painters: Partial<Record<Pattern, Painter>> = {
   },
 };
 
-const cache = new Map<Pattern, Texture>();
+const cache = new Map<PartPattern, Texture>();
 
 /** The texture of a pattern, created on first use and shared; null for plain surfaces. */
-export function patternTexture(pattern: Pattern): Texture | null {
+export function patternTexture(pattern: PartPattern): Texture | null {
   const paint = painters[pattern];
   if (!paint) return null;
   const known = cache.get(pattern);

@@ -1,15 +1,6 @@
 // Light: a bright sky, one sun whose shadow follows the player, and the lamps of the scene.
-import {
-  Color,
-  DirectionalLight,
-  Group,
-  HemisphereLight,
-  PointLight,
-  type Quaternion,
-  SpotLight,
-  Vector3,
-} from 'three';
-import type { Part } from '../scene';
+import { Color, DirectionalLight, Group, HemisphereLight, PointLight, Quaternion, SpotLight, Vector3 } from 'three';
+import type { Part, PartLight } from '../parts';
 import { atDusk, dusk } from './dusk';
 
 /** Shadow radius around the player. */
@@ -30,15 +21,14 @@ export class Lights {
   #lampsMax = 0;
   #litAround = new Vector3(Infinity, 0, 0);
 
-  constructor(parts: Part[], shadowMapSize: number, pointLightsMax: number) {
+  constructor(parts: Iterable<Part>, shadowMapSize: number, pointLightsMax: number) {
     this.#shadowMapSize = shadowMapSize;
     const sky = new HemisphereLight('#d9ecff', '#d8b48a', 1.9);
     this.group.add(this.#lamps, sky);
     this.#setUpSun();
     for (const part of parts) {
-      const light = part.components.Light;
-      if (light?.type === 'sun') this.#takeSun(part);
-      else if (light) this.#lampParts.push(part);
+      if (part.light?.type === 'sun') this.#takeSun(part, part.light);
+      else if (part.light) this.#lampParts.push(part);
     }
     const evening = dusk(this.sunDirection);
     sky.color = atDusk(sky.color, new Color('#9a94d8'), evening);
@@ -52,10 +42,11 @@ export class Lights {
   #moveLamps(target: Vector3): void {
     if (this.#lampsMax === 0 || this.#litAround.distanceToSquared(target) < LAMPS_MOVE_M ** 2) return;
     this.#litAround.copy(target);
-    const distance = (part: Part) => part.placement.position.distanceToSquared(target);
+    const at = new Vector3();
+    const distance = (part: Part) => at.fromArray(part.position).distanceToSquared(target);
     this.#lampParts.sort((a, b) => distance(a) - distance(b));
     this.#lamps.clear();
-    for (const part of this.#lampParts.slice(0, this.#lampsMax)) this.#addLamp(part);
+    for (const part of this.#lampParts.slice(0, this.#lampsMax)) if (part.light) this.#addLamp(part, part.light);
   }
 
   /** Moves the shadow's window to the player, in whole texels so that edges do not crawl. */
@@ -90,31 +81,26 @@ export class Lights {
   }
 
   /** A sun in the scene shines along its own -Z. */
-  #takeSun(part: Part): void {
-    const light = part.components.Light;
-    this.sunDirection.set(0, 0, 1).applyQuaternion(part.placement.rotation);
+  #takeSun(part: Part, light: PartLight): void {
+    this.sunDirection.set(0, 0, 1).applyQuaternion(new Quaternion(...part.rotation));
     if (this.sunDirection.y < 0.05) this.sunDirection.y = 0.05; // a sun under the floor lights nothing
     this.sunDirection.normalize();
-    if (light?.color) this.#sun.color = new Color(light.color);
-    if (light?.intensity !== undefined) this.#sun.intensity = SUN_INTENSITY * Math.min(4, Math.max(0, light.intensity));
+    this.#sun.color = new Color(light.color);
+    this.#sun.intensity = SUN_INTENSITY * Math.min(4, Math.max(0, light.intensity));
     this.follow(new Vector3());
   }
 
-  #addLamp(part: Part): void {
-    const light = part.components.Light;
-    if (!light) return;
-    const range = light.range ?? 10;
+  #addLamp({ position, rotation }: Part, { type, color, intensity, range }: PartLight): void {
     // In scenes an intensity of 1 is a normal lamp; three.js uses candela.
-    const candela = (light.intensity ?? 1) * range;
-    const { position, rotation } = part.placement;
-    if (light.type === 'spot') {
-      const spot = new SpotLight(light.color ?? '#ffffff', candela * 2, range, Math.PI / 5, 0.4);
-      spot.position.copy(position);
-      spot.target.position.copy(position).add(forward(rotation));
+    const candela = intensity * range;
+    if (type === 'spot') {
+      const spot = new SpotLight(color, candela * 2, range, Math.PI / 5, 0.4);
+      spot.position.fromArray(position);
+      spot.target.position.fromArray(position).add(forward(new Quaternion(...rotation)));
       this.#lamps.add(spot, spot.target);
     } else {
-      const lamp = new PointLight(light.color ?? '#ffffff', candela, range);
-      lamp.position.copy(position);
+      const lamp = new PointLight(color, candela, range);
+      lamp.position.fromArray(position);
       this.#lamps.add(lamp);
     }
   }

@@ -3,19 +3,9 @@
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
 import type { Combat, WeaponInfo } from '../combat.svelte';
 import type { AvatarLooks } from '../../generated/AvatarLooks';
-import type { Looks, PlayerInfo, WireValue } from '../events';
+import { type PlayerInfo, textOf, type WireValue } from '../events';
 import { type FrameRecord, records } from '../frame';
-import type { NpcData } from '../npc';
-import {
-  makePart,
-  resolveParts,
-  spawnYaw,
-  styled,
-  type Components,
-  type Part,
-  type SceneData,
-  type Vec3,
-} from '../scene';
+import { looksLike, type Part, type PartChanges, type PartNpc, type Vec3 } from '../parts';
 import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
@@ -27,7 +17,7 @@ import { NameTag } from './nametag';
 import { NpcsView } from './npcs';
 import { Occluders } from './occluders';
 import type { MeshSource } from './geometry';
-import { PartsView } from './parts';
+import { PartsView, spawnYaw } from './parts';
 import { GroundView } from './ground';
 import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
 import { HeldWeapons, ShotsView } from './shots';
@@ -70,18 +60,14 @@ export class WorldView {
   readonly ownPosition = new Vector3();
   ownId = 0;
   #scene = new Scene();
-  #data: SceneData = { entities: [] };
+  #known = new Map<number, Part>();
+  #hasTerrain = false;
   #meshes: MeshSource | undefined;
-  #definitions: ReadonlyMap<number, Components> = new Map();
-  #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
-  /** Name tags of NPCs. */
-  #nameTags = new Map<number, string>();
   #chosen = new Map<number, AvatarLooks>();
   /** Characters of disconnected players. */
   #away: ReadonlySet<number> = new Set();
   #characters = new Map<number, Character>();
-  #npcs = new Map<number, NpcData>();
   #governor: QualityGovernor;
   #forced: Quality | null;
   #drawn = false;
@@ -108,8 +94,6 @@ export class WorldView {
   #chest = new Vector3();
   #blob = new BlobShadow();
   readonly npcs = new NpcsView();
-  #spawned = new Map<number, Part>();
-  #gone = new Set<number>();
 
   constructor(
     canvas: HTMLCanvasElement,
@@ -137,20 +121,38 @@ export class WorldView {
     if (quality && quality !== this.quality) this.#setQuality(quality);
   }
 
-  /** Shows a scene; `meshes` returns the triangles of a mesh shape. */
-  setScene(data: SceneData, meshes?: MeshSource): void {
-    this.#data = data;
+  /** Shows a scene of these parts; `meshes` returns the triangles of a mesh shape. */
+  setScene(parts: Iterable<Part>, hasTerrain: boolean, meshes?: MeshSource): void {
+    this.#known = new Map(Array.from(parts, (part) => [part.id, part]));
+    this.#hasTerrain = hasTerrain;
     this.#meshes = meshes;
     // After a reconnect all entity ids may differ.
     for (const id of [...this.#characters.keys()]) this.#remove(id);
     this.ownId = 0;
-    this.#gone.clear();
-    this.#spawned.clear();
-    this.#looks.clear();
-    this.#nameTags.clear();
     this.effects.clear();
     this.camera.snap();
     this.#rebuild();
+  }
+
+  /** Shows parts that appeared or changed, and hides those that disappeared. */
+  changeParts({ changed, removed }: PartChanges): void {
+    for (const part of changed) {
+      const before = this.#known.get(part.id);
+      this.#known.set(part.id, part);
+      if (before && looksLike(before, part)) continue;
+      this.#hidePart(part.id);
+      this.#parts.add(part);
+      this.#occluders.add(part);
+    }
+    for (const id of removed) {
+      this.#known.delete(id);
+      this.#hidePart(id);
+    }
+  }
+
+  #hidePart(id: number): void {
+    this.#parts.remove(id);
+    this.#occluders.remove(id);
   }
 
   /** Draw distance of the voxel terrain in metres. */
@@ -161,28 +163,7 @@ export class WorldView {
   /** Far distance: fog hides the edge of the terrain. */
   get #viewDistance(): number {
     const level = LEVELS[this.quality];
-    return this.#data.terrain ? Math.min(level.viewDistance, level.groundDistance) : level.viewDistance;
-  }
-
-  /** Definitions of spawned entities by the index used in frames. */
-  setDefinitions(definitions: ReadonlyMap<number, Components>): void {
-    this.#definitions = definitions;
-  }
-
-  /** The components of an entity; undefined for characters. */
-  componentsOf(id: number): Components | undefined {
-    return this.#part(id)?.components;
-  }
-
-  /** The first hit of a script's raycast. */
-  raycast(
-    origin: Vec3,
-    direction: Vec3,
-    max: number,
-    accepts: (id: number) => boolean,
-  ): { id: number; distance: number; normal: Vec3 } | null {
-    const hit = this.#occluders.hit(new Vector3(...origin), new Vector3(...direction), max, accepts);
-    return hit && { ...hit, normal: hit.normal.toArray() };
+    return this.#hasTerrain ? Math.min(level.viewDistance, level.groundDistance) : level.viewDistance;
   }
 
   particles(at: Vec3, options: Record<string, WireValue>): void {
@@ -228,26 +209,9 @@ export class WorldView {
     this.effects.beam(new Vector3(...from), new Vector3(...to), options);
   }
 
-  /** Applies looks changed by a script. */
-  setLooks(id: number, looks: Looks): void {
-    this.#looks.set(id, looks);
-    const part = this.#part(id);
-    if (!part || this.#gone.has(id)) return;
-    this.#parts.remove(id);
-    this.#occluders.remove(id);
-    this.#parts.add(styled(part, looks));
-    this.#occluders.add(styled(part, looks));
-  }
-
-  /** A name above the head of an NPC. */
-  setNameTag(id: number, name: string): void {
-    if (name) this.#nameTags.set(id, name);
-    else this.#nameTags.delete(id);
-  }
-
   /** Yaw of the spawn point under the own character, so that players start facing forward. */
   spawnYaw(): number {
-    return spawnYaw(resolveParts(this.#data), this.ownPosition);
+    return spawnYaw(this.#known.values(), this.ownPosition);
   }
 
   /** Updates names and looks of player characters. */
@@ -306,7 +270,9 @@ export class WorldView {
     for (let i = 0; i < removed.length; i++) this.#remove(removed[i] ?? 0);
     for (const record of records(frame)) {
       if (record.isPlayer) {
-        const npc = record.mood > 0 ? this.#npcData(record) : null;
+        const npc = record.mood > 0 ? this.#known.get(record.id)?.npc : null;
+        // The definition of an NPC may arrive after its first snapshot.
+        if (npc === undefined) continue;
         const character = this.#character(record.id, record.own, npc);
         if (npc) this.npcs.update(record, npc, this.#occluders, this.camera.camera.position, dt);
         if (record.own) {
@@ -319,8 +285,6 @@ export class WorldView {
         const inHand = weapon && !record.dead && !(record.own && this.camera.firstPerson) ? weapon : null;
         this.held.show(record.id, inHand, character.avatar.arms[1], record.pitch);
       } else {
-        if (record.definition > 0) this.#ensureSpawned(record.id, record.definition);
-        else if (this.#gone.has(record.id)) this.#bringBack(record.id);
         this.#parts.move(record.id, record.position, record.rotation);
         this.#occluders.move(record.id, record.position, record.rotation);
       }
@@ -368,7 +332,7 @@ export class WorldView {
   }
 
   get #hasWater(): boolean {
-    return this.#data.terrain !== undefined && this.#data.terrain !== null;
+    return this.#hasTerrain;
   }
 
   #swims({ position, grounded }: FrameRecord): boolean {
@@ -391,18 +355,7 @@ export class WorldView {
     });
   }
 
-  /** The NPC component of an entity. */
-  #npcData(record: FrameRecord): NpcData {
-    const known = this.#npcs.get(record.id);
-    if (known) return known;
-    const components =
-      record.definition > 0 ? this.#definitions.get(record.definition) : this.#part(record.id)?.components;
-    const data = components?.Npc ?? {};
-    this.#npcs.set(record.id, data);
-    return data;
-  }
-
-  #character(id: number, own: boolean, npc: NpcData | null): Character {
+  #character(id: number, own: boolean, npc: PartNpc | null): Character {
     let character = this.#characters.get(id);
     if (!character) {
       character = {
@@ -414,7 +367,7 @@ export class WorldView {
       this.#characters.set(id, character);
       this.#crowd.add(character.avatar);
     }
-    const name = own ? '' : (this.#names.get(id) ?? this.#nameTags.get(id) ?? '');
+    const name = own ? '' : (this.#names.get(id) ?? textOf(this.#known.get(id)?.attributes.NameTag));
     const away = !own && this.#away.has(id);
     if (name !== character.name || away !== character.away) {
       this.#dropTag(character);
@@ -457,28 +410,6 @@ export class WorldView {
     character.tag = null;
   }
 
-  #part(id: number): Part | undefined {
-    return this.#spawned.get(id) ?? resolveParts(this.#data).find((part) => part.id === id);
-  }
-
-  #ensureSpawned(id: number, definition: number): void {
-    const components = this.#definitions.get(definition);
-    if (!components || this.#parts.has(id)) return;
-    const part = makePart(id, components);
-    this.#spawned.set(id, part);
-    this.#parts.add(styled(part, this.#looks.get(id)));
-    this.#occluders.add(styled(part, this.#looks.get(id)));
-  }
-
-  /** Shows a scene part again that had left the area of interest. */
-  #bringBack(id: number): void {
-    this.#gone.delete(id);
-    const part = this.#part(id);
-    if (!part) return;
-    this.#parts.add(styled(part, this.#looks.get(id)));
-    this.#occluders.add(styled(part, this.#looks.get(id)));
-  }
-
   #remove(id: number): void {
     const character = this.#characters.get(id);
     if (character) {
@@ -487,14 +418,7 @@ export class WorldView {
       this.held.show(id, null, null, 0);
       this.#characters.delete(id);
       this.npcs.remove(id);
-      this.#npcs.delete(id);
-      this.#nameTags.delete(id);
-      return;
     }
-    if (this.#spawned.delete(id)) this.#looks.delete(id);
-    else this.#gone.add(id);
-    this.#parts.remove(id);
-    this.#occluders.remove(id);
   }
 
   #setQuality(quality: Quality): void {
@@ -508,25 +432,18 @@ export class WorldView {
   #rebuild(): void {
     this.#tearDown();
     const level = LEVELS[this.quality];
-    const standing = resolveParts(this.#data).filter((part) => !this.#gone.has(part.id));
-    const parts = standing.map((part) => styled(part, this.#looks.get(part.id)));
     this.renderer.shadowMap.enabled = level.shadowMapSize > 0;
     this.#materials = new MaterialLibrary(level.physicalMaterials);
     this.#parts = new PartsView(this.#materials, level.roundShapes, this.#meshes);
-    this.#parts.addAll(parts);
-    this.#lights = new Lights(parts, level.shadowMapSize, level.pointLightsMax);
+    this.#parts.addAll(this.#known.values());
+    this.#lights = new Lights(this.#known.values(), level.shadowMapSize, level.pointLightsMax);
     this.#crowd = new Crowd(level.roundShapes, level.physicalMaterials);
     for (const character of this.#characters.values()) this.#crowdOf(character).add(character.avatar);
     this.ground.setQuality(level.physicalMaterials, level.shadowMapSize > 0);
     this.#occluders = new Occluders(
-      this.#data.terrain ? (origin, direction, max) => this.occludes(origin, direction, max) : null,
+      this.#hasTerrain ? (origin, direction, max) => this.occludes(origin, direction, max) : null,
     );
-    for (const part of parts) this.#occluders.add(part);
-    for (const spawned of this.#spawned.values()) {
-      const part = styled(spawned, this.#looks.get(spawned.id));
-      this.#parts.add(part);
-      this.#occluders.add(part);
-    }
+    for (const part of this.#known.values()) this.#occluders.add(part);
     this.#scene.background = null;
     this.#underwater.reset();
     this.#scene.fog = makeFog(this.#viewDistance, this.#lights.sunDirection);

@@ -22,17 +22,17 @@ const SCENE: &str = r#"{"format":1,
     {"id":4,"name":"Post","components":{"Transform":{"position":[12,1,0]},"Shape":{"type":"box","size":[2,2,2]}}}]}"#;
 
 const HERE: CellKey = CellKey::Square { x: 0, z: 0 };
-const SPAWNED: u32 = 1_000_001;
+pub(super) const SPAWNED: u32 = 1_000_001;
 
-fn hear(client: &mut Client, packet: Vec<u8>) {
+pub(super) fn hear(client: &mut Client, packet: Vec<u8>) {
     client.receive(&packet, 0.0).expect("readable");
 }
 
-fn scene() -> Vec<u8> {
+pub(super) fn scene() -> Vec<u8> {
     packed(SCENE)
 }
 
-fn packed(scene: &str) -> Vec<u8> {
+pub(super) fn packed(scene: &str) -> Vec<u8> {
     let hash = hash_of(scene.as_bytes());
     let hash = hash.strip_prefix("sha256:").expect("a SHA-256").to_owned();
     let zstd = zstd::bulk::compress(scene.as_bytes(), 1).expect("compresses");
@@ -62,7 +62,7 @@ impl CellSource for Source {
 
 /// A packet of a snapshot. The first one has the own character, this far along x;
 /// `here` is the content of the cell, or none when it is out of view.
-fn told(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
+pub(super) fn told(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
     told_in(None, tick, own, here)
 }
 
@@ -96,7 +96,7 @@ fn told_in(
     packet::single(&ServerMessage::Snapshot(bytes))
 }
 
-fn thing(id: u32, definition: u16, x: f32) -> EntityState {
+pub(super) fn thing(id: u32, definition: u16, x: f32) -> EntityState {
     let mut thing = EntityState::new(id, EntityKind::Thing);
     thing.definition = definition;
     thing.position = quantize::position(Vec3::new(x, 1.0, 0.0));
@@ -119,7 +119,7 @@ fn an_unmoved_entity_is_drawn_and_solid_exactly_where_the_file_has_it() {
     let scene_json = r#"{"format":1,"prefabs":{},"entities":[
         {"id":2,"name":"Ramp","components":{"Transform":{"position":[0.1,-0.53,0],"rotation":[0.05,0,0,0.9987492]},"Shape":{"type":"box","size":[9,1,900]}}}]}"#;
     let home = {
-        let scene = frolic_package::Scene::parse(scene_json.as_bytes(), &Default::default());
+        let scene = frolic_scene::Scene::parse(scene_json.as_bytes(), &Default::default());
         let scene = scene.unwrap_or_else(|report| panic!("{report}"));
         frolic_sim::scene::pose(&scene.world_transforms()[0])
     };

@@ -2,8 +2,8 @@
 
 use crate::archive::{Budget, Files, is_bomb, read_sized};
 use crate::names::{PathSet, check_path};
-use crate::text::shown;
 use crate::{Limits, Problem, Report, Rule};
+use frolic_scene::text::shown;
 
 mod extra;
 

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
 use frolic_protocol::NumberedInput;
+use frolic_scene::Limits;
 use frolic_sim::{Buttons, CharacterInput};
 
 use super::*;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
+use frolic_scene::Limits;
 
 /// The sample game from the repository.
 pub fn obby() -> Package {
@@ -13,7 +14,7 @@ pub fn obby() -> Package {
     Package::from_files(files, &Limits::default()).unwrap_or_else(|report| panic!("{report}"))
 }
 
-fn read_folder(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+pub fn read_folder(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).expect("the sample game is there") {
         let path = entry.expect("readable").path();
         if path.is_dir() {

@@ -2,8 +2,8 @@
 //! the header; both must say the same, or one archive would mean two packages.
 
 use super::{Entry, Fields};
-use crate::text::shown;
 use crate::{Problem, Rule};
+use frolic_scene::text::shown;
 
 const ZIP64: u16 = 0x0001;
 const UNICODE_PATH: u16 = 0x7075;

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::check::is_label;
-use super::{Components, Prefab, SCENE_FORMAT, Scene, SceneEntity};
+use crate::check::is_label;
 use crate::json::{Items, Members, nesting_problem};
 use crate::text::{LineIndex, shown};
+use crate::{Components, Prefab, SCENE_FORMAT, Scene, SceneEntity};
 use crate::{Limits, Problem, Report, Rule};
 use attributes::Unique;
 

@@ -1,12 +1,12 @@
 //! The ranges that component values must be in. Types alone do not say that a radius is positive
 //! or a position near enough to simulate, and the simulation relies on it.
 
-use super::{
+use crate::Rule;
+use crate::text::shown;
+use crate::{
     Attribute, Body, BodyKind, Components, Groups, Joint, Light, Material, Npc, PatrolPoint, Shape,
     Sound, Transform,
 };
-use crate::Rule;
-use crate::text::shown;
 
 /// How far from the origin, in metres, things may be: beyond it `f32` steps exceed 6 cm.
 const POSITION_MAX: f32 = 1_000_000.0;
@@ -46,7 +46,7 @@ impl Components {
 
     /// Every value that is out of its range; empty when the components can be simulated.
     ///
-    /// [`super::Scene::parse`] has done this already. Components from elsewhere (a script that
+    /// [`crate::Scene::parse`] has done this already. Components from elsewhere (a script that
     /// spawns) need it after serde has read them.
     pub fn check(&self) -> Vec<ComponentProblem> {
         let mut found = Checker::default();

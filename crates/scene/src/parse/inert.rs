@@ -3,8 +3,8 @@
 //! reads a value takes its warning out of here.
 
 use super::{ComponentPlaces, FILE, Reader};
-use crate::scene::components::default_range;
-use crate::scene::{Body, BodyKind, Components, Joint, JointKind, LightKind, Shape};
+use crate::components::default_range;
+use crate::{Body, BodyKind, Components, Joint, JointKind, LightKind, Shape};
 use crate::{Problem, Rule};
 
 impl<'t> Reader<'t, '_> {

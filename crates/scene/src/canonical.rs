@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-use super::{Prefab, Scene, SceneEntity};
+use crate::{Prefab, Scene, SceneEntity};
 
 /// Containers down to this depth get a line per member; deeper ones stay on one line. Depth 4 is
 /// the `components` object of an entity or prefab, so each component is one line: short enough

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::{self, Deserialize, Deserializer};
 
-use crate::scene::Attribute;
+use crate::Attribute;
 use crate::text::shown;
 
 /// Attributes, no name twice.
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for Unique {
 }
 
 /// For `#[serde(deserialize_with)]` on [`Components::attributes`].
-pub(in crate::scene) fn unique_attributes<'de, D: Deserializer<'de>>(
+pub(crate) fn unique_attributes<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, Attribute>>, D::Error> {
     let unique = Option::<Unique>::deserialize(deserializer)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Scene, Shape, Transform};
+use crate::{Scene, Shape, Transform};
 
 impl Scene {
     /// The transform of each entity in the world, in the order of [`Scene::entities`].

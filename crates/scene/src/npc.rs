@@ -3,10 +3,10 @@
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::Color;
+use crate::Color;
 
 /// How a non-player character sees, hears, walks and looks. Its body is the capsule that players
-/// have too, so an entity with it needs no [`super::Shape`]. Distances are metres, times seconds,
+/// have too, so an entity with it needs no [`crate::Shape`]. Distances are metres, times seconds,
 /// angles degrees. What has its default value is not written to scene.json.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]

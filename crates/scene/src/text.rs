@@ -2,8 +2,11 @@
 
 use crate::{Problem, Report, Rule};
 
-/// The file's bytes as text, or where they stop being UTF-8.
-pub(crate) fn utf8<'b>(file: &str, bytes: &'b [u8]) -> Result<&'b str, Report> {
+/// The file's bytes as text.
+///
+/// # Errors
+/// The place where they stop being UTF-8.
+pub fn utf8<'b>(file: &str, bytes: &'b [u8]) -> Result<&'b str, Report> {
     std::str::from_utf8(bytes).map_err(|error| {
         let start = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let start = std::str::from_utf8(start).unwrap_or_default();
@@ -19,7 +22,7 @@ const STRIDE: usize = 1024;
 
 /// Where the lines of a text begin. Finding a place costs the same anywhere in the text: a hostile
 /// file may have a problem in every byte of a single line.
-pub(crate) struct LineIndex<'t> {
+pub struct LineIndex<'t> {
     text: &'t str,
     starts: Vec<usize>,
     /// How many characters begin before each multiple of [`STRIDE`].
@@ -27,7 +30,8 @@ pub(crate) struct LineIndex<'t> {
 }
 
 impl<'t> LineIndex<'t> {
-    pub(crate) fn new(text: &'t str) -> Self {
+    /// Finds the lines of a text.
+    pub fn new(text: &'t str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1));
         let mut before = 0;
@@ -44,7 +48,7 @@ impl<'t> LineIndex<'t> {
     }
 
     /// Line and column of a byte offset, both counted from 1; columns are characters.
-    pub(crate) fn place(&self, offset: usize) -> (u32, u32) {
+    pub fn place(&self, offset: usize) -> (u32, u32) {
         let offset = floor_char_boundary(self.text, offset);
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = self.starts[line - 1];
@@ -68,7 +72,7 @@ impl<'t> LineIndex<'t> {
 
     /// Byte offset of a line and a byte column counted from 1, as serde_json gives them,
     /// clamped to the text.
-    pub(crate) fn offset(text: &str, line: usize, column: usize) -> usize {
+    pub fn offset(text: &str, line: usize, column: usize) -> usize {
         let mut start = 0;
         for _ in 1..line {
             match text[start..].find('\n') {
@@ -95,7 +99,7 @@ fn floor_char_boundary(text: &str, offset: usize) -> usize {
 }
 
 /// What an error message may show of a hostile text: no control characters, not too long.
-pub(crate) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     const CHARS_MAX: usize = 80;
     let mut out: String = text
         .chars()

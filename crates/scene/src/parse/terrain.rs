@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::Reader;
 use crate::Rule;
-use crate::scene::Terrain;
+use crate::Terrain;
 
 const TERRAIN_BYTES_MAX: usize = 4 << 20;
 const KEYS: &str = "size, origin, block, generator, materials, protected, editable, reach, brush, \

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{ComponentPlaces, Places, Reader};
 use crate::Rule;
-use crate::scene::{Components, SceneEntity};
 use crate::text::shown;
+use crate::{Components, SceneEntity};
 
 impl<'t> Reader<'t, '_> {
     /// Scripts and assets that components name must be in the package.

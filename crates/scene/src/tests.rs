@@ -1,9 +1,10 @@
 //! Scenes read, refused with places, and written back byte for byte.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
-use super::*;
-use crate::{Rule, Severity};
+use crate::*;
 
 const SMALL: &str = r##"{
   "format": 1,

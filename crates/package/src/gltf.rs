@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
+use frolic_scene::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 
 /// The largest file that is read.
 const BYTES_MAX: usize = 16 << 20;
@@ -29,7 +29,11 @@ pub enum MeshError {
 
 use MeshError::{Broken, NotGltf, Unsupported};
 
-pub(super) fn read(bytes: &[u8]) -> Result<Triangles, MeshError> {
+/// Reads a glTF asset: `.glb`, or `.gltf` with its buffers inside.
+///
+/// # Errors
+/// When it is not one, is too big, or needs something that is not read here.
+pub fn read(bytes: &[u8]) -> Result<Triangles, MeshError> {
     if bytes.len() > BYTES_MAX {
         let message = format!("the file has {} bytes; at most {BYTES_MAX}", bytes.len());
         return Err(Unsupported(message));
@@ -41,7 +45,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Triangles, MeshError> {
     let document: Document =
         serde_json::from_slice(json).map_err(|cause| NotGltf(cause.to_string()))?;
     if let Some(extension) = document.extensions_required.first() {
-        let name = crate::text::shown(extension);
+        let name = frolic_scene::text::shown(extension);
         let message = format!("it needs the extension {name}; save it without");
         return Err(Unsupported(message));
     }

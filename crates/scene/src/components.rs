@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::physics::{Body, Joint};
+use crate::physics::{Body, Joint};
 
 /// Everything an entity can have: each component at most once.
 ///
@@ -49,7 +49,7 @@ pub struct Components {
     pub spawn_point: Option<SpawnPoint>,
     /// Makes it a non-player character.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub npc: Option<super::Npc>,
+    pub npc: Option<crate::Npc>,
     /// The script attached to the entity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<ScriptRef>,
@@ -59,7 +59,7 @@ pub struct Components {
     /// Named values that scripts read and write, and that clients see.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::parse::unique_attributes"
+        deserialize_with = "crate::parse::unique_attributes"
     )]
     pub attributes: Option<BTreeMap<String, Attribute>>,
     /// Who the entity is on the network. The server assigns it when the world loads: a value in
@@ -69,7 +69,7 @@ pub struct Components {
 }
 
 impl Components {
-    /// These components laid over those of a prefab; see [`super::Scene::resolved`].
+    /// These components laid over those of a prefab; see [`crate::Scene::resolved`].
     pub fn over(self, prefab: &Components) -> Components {
         let mut tag = prefab.tag.clone().unwrap_or_default();
         for own in self.tag.iter().flatten() {
@@ -120,7 +120,7 @@ pub struct Transform {
     /// Unit quaternion `[x, y, z, w]`.
     #[serde(
         skip_serializing_if = "is_identity",
-        deserialize_with = "super::quaternion::deserialize"
+        deserialize_with = "crate::quaternion::deserialize"
     )]
     pub rotation: [f32; 4],
     /// Factor on each own axis; shapes and models are scaled with it.

@@ -1,28 +1,10 @@
 //! scene.json: the entities that a world starts with, and the prefabs they come from.
 
-mod canonical;
-mod check;
-mod components;
-mod hierarchy;
-mod npc;
-mod parse;
-mod physics;
-mod quaternion;
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Limits, Report};
-
-pub use check::ComponentProblem;
-pub use components::{
-    Attribute, Color, Components, Light, LightKind, Material, Model, NetworkIdentity, Pattern,
-    ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
-};
-pub use npc::{Hostility, Npc, PatrolPoint};
-pub use parse::inert::without_effect;
-pub use physics::{Body, BodyKind, Groups, Joint, JointKind};
+use crate::{Components, Limits, Report, canonical, parse};
 
 /// The `terrain` of a scene.
 pub type Terrain = frolic_terrain::Settings;
@@ -101,8 +83,12 @@ impl Scene {
         parse::parse(bytes, limits, None)
     }
 
-    #[cfg(feature = "archive")]
-    pub(crate) fn parse_in_package(
+    /// Like [`Scene::parse_with_warnings`] for the scene of a package: scripts and assets that
+    /// components name must be among its files, of which `is_file` knows the paths.
+    ///
+    /// # Errors
+    /// As [`Scene::parse`].
+    pub fn parse_in_package(
         bytes: &[u8],
         limits: &Limits,
         is_file: &dyn Fn(&str) -> bool,
@@ -129,6 +115,3 @@ impl Scene {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

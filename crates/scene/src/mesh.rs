@@ -1,13 +1,7 @@
 //! The triangles of mesh shapes: what is solid of a glTF asset.
 //!
-//! The server reads them from the asset (`gltf`, strict and bounded) and sends them to clients as
+//! The server reads them from the asset (`frolic_package::gltf`, strict and bounded) and sends them to clients as
 //! bytes, so that both collide with the very same numbers and browsers need no glTF reader for it.
-
-#[cfg(feature = "archive")]
-mod gltf;
-
-#[cfg(feature = "archive")]
-pub use gltf::MeshError;
 
 /// The most triangles that one mesh shape may have: what is solid should be simple.
 pub const TRIANGLES_MAX: usize = 20_000;
@@ -108,15 +102,6 @@ impl Triangles {
             places.collect::<Option<_>>()?,
             faces.collect::<Option<_>>()?,
         )
-    }
-
-    /// Reads a glTF asset: `.glb`, or `.gltf` with its buffers inside.
-    ///
-    /// # Errors
-    /// When it is not one, is too big, or needs something that is not read here.
-    #[cfg(feature = "archive")]
-    pub fn from_gltf(bytes: &[u8]) -> Result<Self, MeshError> {
-        gltf::read(bytes)
     }
 }
 
