@@ -1,7 +1,8 @@
 //! `cargo xtask codegen`: the TypeScript types of messages and REST, exported
-//! from the Rust types by ts-rs into web/src/generated, and the definition of the
-//! script API as JSON. They are committed, and
-//! `--check` fails when they no longer say what Rust says.
+//! from the Rust types by ts-rs into web/src/generated, the definition of the
+//! script API as JSON, the JSON Schema and types of scenes, and generated pages
+//! of docs/. They are committed, and `--check` fails when they differ from what
+//! the Rust types export.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,6 +18,8 @@ use crate::workspace::Workspace;
 /// The folder that ts-rs exports into, and how it writes 64-bit integers: as
 /// `.cargo/config.toml` says for tests that cargo runs.
 const EXPORT_DIR: &str = "TS_RS_EXPORT_DIR";
+/// The folder that pages of docs/ are exported into: `docs` in the other one.
+const DOCS_DIR: &str = "DOCS_EXPORT_DIR";
 const LARGE_INT: (&str, &str) = ("TS_RS_LARGE_INT", "number");
 
 /// Writes the types, or compares them.
@@ -33,7 +36,7 @@ pub fn run(workspace: &Workspace, progress: &Progress, check_only: bool) -> Resu
             }
         }
         for (name, text) in &exported {
-            let file = folder.join(name);
+            let file = target(workspace, name);
             let parent = file.parent().context("a generated file has no folder")?;
             fs::create_dir_all(parent)?;
             fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
@@ -70,17 +73,23 @@ impl Export {
     }
 
     /// What the tests that export have to have in their environment.
-    pub fn variables(&self) -> [(String, OsString); 2] {
+    pub fn variables(&self) -> [(String, OsString); 3] {
         let (name, value) = LARGE_INT;
         [
             (EXPORT_DIR.to_owned(), self.folder.clone().into()),
+            (DOCS_DIR.to_owned(), self.folder.join("docs").into()),
             (name.to_owned(), value.into()),
         ]
     }
 }
 
 fn compare(workspace: &Workspace, step: &Step, exported: &BTreeMap<String, String>) -> Result<()> {
-    let committed = read_folder(&generated(workspace))?;
+    let mut committed = read_folder(&generated(workspace))?;
+    for name in exported.keys().filter(|name| name.starts_with("docs/")) {
+        if let Ok(text) = fs::read_to_string(target(workspace, name)) {
+            committed.insert(name.clone(), text);
+        }
+    }
     let mut stale: Vec<&String> = exported
         .iter()
         .filter(|(name, text)| committed.get(*name) != Some(text))
@@ -95,7 +104,15 @@ fn compare(workspace: &Workspace, step: &Step, exported: &BTreeMap<String, Strin
         step.note(format!("{} files", exported.len()));
         return Ok(());
     }
-    bail!("web/src/generated is out of date ({stale:?}): run `cargo xtask codegen` and commit it");
+    bail!("generated files are out of date ({stale:?}): run `cargo xtask codegen` and commit it");
+}
+
+/// Where an exported file belongs in the checkout.
+fn target(workspace: &Workspace, name: &str) -> PathBuf {
+    match name.starts_with("docs/") {
+        true => workspace.root.join(name),
+        false => generated(workspace).join(name),
+    }
 }
 
 fn generated(workspace: &Workspace) -> PathBuf {

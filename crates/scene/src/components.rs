@@ -7,101 +7,76 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::check::{Checker, POSITION_MAX, SIZE_MAX, SIZE_MIN, is_attribute_name};
+use crate::component::{Component, Field, components, fields};
 use crate::physics::{Body, Joint};
+use crate::text::shown;
+use crate::{Npc, Rule};
 
-/// Everything an entity can have: each component at most once.
-///
-/// An entity with a [`Shape`] and neither [`Body`] nor [`Trigger`] is solid and never moves by
-/// physics. `serde` reads and writes it as in scene.json and refuses unknown names; values from
-/// scripts must also pass [`Components::check`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields, default)]
-pub struct Components {
+const TAGS_MAX: usize = 32;
+const ATTRIBUTES_MAX: usize = 64;
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// Labels of an entity.
+pub type Tags = Vec<String>;
+/// Values of an entity by name.
+pub type Attributes = BTreeMap<String, Attribute>;
+
+components! {
     /// Where the entity is, relative to its parent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transform: Option<Transform>,
-    /// What it collides with and, without a [`Model`], how it looks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shape: Option<Shape>,
+    Transform => transform: Transform,
+        merge Fields, read_by [Simulation, Drawing, Scripts];
+    /// What it collides with, and how it looks.
+    Shape => shape: Shape,
+        merge Fields, read_by [Simulation, Drawing];
     /// The surface of the shape.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub material: Option<Material>,
+    Material => material: Material,
+        merge Fields, read_by [Drawing];
     /// A glTF asset to show instead of the shape.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<Model>,
+    Model => model: Model,
+        merge Fields, read_by [],
+        unused "Model is not drawn yet; a Shape of type \"mesh\" shows the triangles of a glTF file in one colour";
     /// How physics treats the shape.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<Body>,
+    Body => body: Body,
+        merge Fields, read_by [Simulation];
     /// Ties the body to another one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub joint: Option<Joint>,
-    /// Makes the shape a sensor: not solid, but it notices who enters and leaves.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trigger: Option<Trigger>,
+    Joint => joint: Joint,
+        merge Fields, read_by [Simulation];
+    /// Makes the shape a sensor: not solid, but scripts learn what enters and leaves it.
+    Trigger => trigger: Trigger,
+        merge Fields, read_by [Simulation, Scripts];
     /// A source of light.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub light: Option<Light>,
+    Light => light: Light,
+        merge Fields, read_by [Drawing];
     /// A sound at this place.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sound: Option<Sound>,
+    Sound => sound: Sound,
+        merge Fields, read_by [],
+        unused "Sound is not played yet; use Sound.Play in a client script";
     /// Characters appear here, their feet at the entity's position.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spawn_point: Option<SpawnPoint>,
+    SpawnPoint => spawn_point: SpawnPoint,
+        merge Fields, read_by [Simulation];
     /// Makes it a non-player character.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub npc: Option<crate::Npc>,
+    Npc => npc: Npc,
+        merge Fields, read_by [Simulation, Drawing];
     /// The script attached to the entity.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub script: Option<ScriptRef>,
+    Script => script: ScriptRef,
+        merge Fields, read_by [Scripts];
     /// Labels that scripts find entities by.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tag: Option<Vec<String>>,
+    Tag => tag: Tags,
+        merge Union, read_by [Scripts];
     /// Named values that scripts read and write, and that clients see.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::parse::unique_attributes"
-    )]
-    pub attributes: Option<BTreeMap<String, Attribute>>,
-    /// Who the entity is on the network. The server assigns it when the world loads: a value in
-    /// a scene is kept in the file but ignored, with a warning.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network_identity: Option<NetworkIdentity>,
+    #[serde(deserialize_with = "crate::parse::unique_attributes")]
+    Attributes => attributes: Attributes,
+        merge Names, read_by [Scripts];
+    /// The network identity of the entity. The server assigns it when the world loads.
+    NetworkIdentity => network_identity: NetworkIdentity,
+        merge Fields, read_by [],
+        unused "NetworkIdentity is assigned when a world loads; this value is ignored";
 }
 
 impl Components {
-    /// These components laid over those of a prefab; see [`crate::Scene::resolved`].
-    pub fn over(self, prefab: &Components) -> Components {
-        let mut tag = prefab.tag.clone().unwrap_or_default();
-        for own in self.tag.iter().flatten() {
-            if !tag.contains(own) {
-                tag.push(own.clone());
-            }
-        }
-        let mut attributes = prefab.attributes.clone().unwrap_or_default();
-        attributes.extend(self.attributes.clone().unwrap_or_default());
-        let has_tag = self.tag.is_some() || prefab.tag.is_some();
-        let has_attributes = self.attributes.is_some() || prefab.attributes.is_some();
-        Components {
-            transform: self.transform.or(prefab.transform),
-            shape: self.shape.or_else(|| prefab.shape.clone()),
-            material: self.material.or_else(|| prefab.material.clone()),
-            model: self.model.or_else(|| prefab.model.clone()),
-            body: self.body.or(prefab.body),
-            joint: self.joint.or(prefab.joint),
-            trigger: self.trigger.or(prefab.trigger),
-            light: self.light.or(prefab.light),
-            sound: self.sound.or_else(|| prefab.sound.clone()),
-            spawn_point: self.spawn_point.or_else(|| prefab.spawn_point.clone()),
-            npc: self.npc.or_else(|| prefab.npc.clone()),
-            script: self.script.or_else(|| prefab.script.clone()),
-            tag: has_tag.then_some(tag),
-            attributes: has_attributes.then_some(attributes),
-            network_identity: self.network_identity.or(prefab.network_identity),
-        }
-    }
-
-    /// As players' machines get them: how a thing looks and what is solid of it. Where an NPC is
-    /// on its way to, out of everybody's sight, stays on the server.
+    /// The components as clients receive them: how a thing looks and what is solid of it. The
+    /// patrol of an NPC stays on the server.
     #[must_use]
     pub fn for_clients(mut self) -> Components {
         if let Some(npc) = &mut self.npc {
@@ -113,6 +88,7 @@ impl Components {
 
 /// Position, rotation and size relative to the parent, or to the world without one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Transform {
     /// Metres.
@@ -138,6 +114,34 @@ impl Default for Transform {
     }
 }
 
+fields! {
+    Transform {
+        position: Field::range(-POSITION_MAX, POSITION_MAX).unit("m"),
+        rotation: Field::any().widget("rotation"),
+        scale: Field::range(SIZE_MIN, 10_000.0),
+    }
+    with check_rotation
+}
+
+fn check_rotation(transform: &Transform, found: &mut Checker) {
+    let [x, y, z, w] = transform.rotation;
+    let length = (x * x + y * y + z * z + w * w).sqrt();
+    if !length.is_finite() || length < 1e-3 {
+        found.invalid(
+            "rotation",
+            "rotation must be a unit quaternion [x, y, z, w]; no rotation is [0, 0, 0, 1]",
+        );
+    } else if (length - 1.0).abs() > 0.01 {
+        let [x, y, z, w] = transform.rotation.map(|value| value / length);
+        found.invalid(
+            "rotation",
+            format!(
+                "rotation must be a unit quaternion; did you mean [{x:.4}, {y:.4}, {z:.4}, {w:.4}]?"
+            ),
+        );
+    }
+}
+
 fn is_identity(rotation: &[f32; 4]) -> bool {
     *rotation == [0.0, 0.0, 0.0, 1.0]
 }
@@ -148,6 +152,7 @@ fn is_one(scale: &[f32; 3]) -> bool {
 
 /// A solid with its centre at the entity's position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Shape {
     /// A cuboid.
@@ -188,8 +193,42 @@ pub enum Shape {
     },
 }
 
+impl Shape {
+    const SIZE: Field = Field::range(SIZE_MIN, SIZE_MAX).unit("m").named("size");
+    const RADIUS: Field = Field::range(SIZE_MIN, SIZE_MAX).unit("m").named("radius");
+    const HEIGHT: Field = Field::range(SIZE_MIN, SIZE_MAX).unit("m").named("height");
+    const ASSET: Field = Field::any().widget("asset(glb, gltf)").named("asset");
+}
+
+impl Component for Shape {
+    const FIELDS: &'static [Field] = &[Shape::SIZE, Shape::RADIUS, Shape::HEIGHT, Shape::ASSET];
+
+    fn check(&self, found: &mut Checker) {
+        match self {
+            Shape::Box { size } | Shape::Wedge { size } => found.numbers(&Shape::SIZE, size),
+            Shape::Sphere { radius } => found.numbers(&Shape::RADIUS, radius),
+            Shape::Cylinder { radius, height } => {
+                found.numbers(&Shape::RADIUS, radius);
+                found.numbers(&Shape::HEIGHT, height);
+            }
+            Shape::Capsule { radius, height } => {
+                found.numbers(&Shape::RADIUS, radius);
+                found.numbers(&Shape::HEIGHT, height);
+                if *height < 2.0 * radius {
+                    found.invalid(
+                        "height",
+                        "a capsule's height counts both ends: at least twice its radius",
+                    );
+                }
+            }
+            Shape::Mesh { asset } => found.asset("asset", asset, &["glb", "gltf"]),
+        }
+    }
+}
+
 /// How a surface looks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Material {
     /// Base colour.
@@ -224,6 +263,16 @@ impl Default for Material {
     }
 }
 
+fields! {
+    Material {
+        color: Field::any().widget("color"),
+        roughness: Field::range(0.0, 1.0),
+        metalness: Field::range(0.0, 1.0),
+        emissive: Field::any().widget("color"),
+        opacity: Field::range(0.0, 1.0),
+    }
+}
+
 fn is_default_roughness(value: &f32) -> bool {
     *value == 0.8
 }
@@ -242,6 +291,7 @@ fn is_plain(pattern: &Pattern) -> bool {
 
 /// What is drawn on a surface on top of its colour; a hint that a client may ignore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// Nothing.
@@ -284,6 +334,22 @@ impl std::fmt::Display for Color {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Color {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Color".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "A colour, written `\"#rrggbb\"`.",
+            "pattern": "^#[0-9a-fA-F]{6}$",
+            "x-widget": "color",
+        })
+    }
+}
+
 impl Serialize for Color {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -301,7 +367,7 @@ impl<'de> Deserialize<'de> for Color {
             Some(rgb) => Ok(Color([(rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8])),
             None => Err(serde::de::Error::custom(format!(
                 "\"{}\" is not a colour; write it as \"#rrggbb\"",
-                crate::text::shown(&text)
+                shown(&text)
             ))),
         }
     }
@@ -309,19 +375,35 @@ impl<'de> Deserialize<'de> for Color {
 
 /// A glTF asset to draw.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// Path in the package, such as `assets/tree.glb`.
     pub asset: String,
 }
 
+fields! {
+    Model {
+        asset: Field::any().widget("asset(glb, gltf)"),
+    }
+    with check_model
+}
+
+fn check_model(model: &Model, found: &mut Checker) {
+    found.asset("asset", &model.asset, &["glb", "gltf"]);
+}
+
 /// Marks a shape as a sensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trigger {}
 
+fields! { Trigger {} }
+
 /// A source of light.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Light {
     /// How the light spreads.
@@ -338,6 +420,14 @@ pub struct Light {
     pub range: f32,
 }
 
+fields! {
+    Light {
+        color: Field::any().widget("color"),
+        intensity: Field::range(0.0, 1_000.0),
+        range: Field::range(0.0, SIZE_MAX).unit("m"),
+    }
+}
+
 fn white() -> Color {
     Color([0xff; 3])
 }
@@ -346,12 +436,13 @@ fn one() -> f32 {
     1.0
 }
 
-pub(super) fn default_range() -> f32 {
+pub(crate) fn default_range() -> f32 {
     10.0
 }
 
 /// How light spreads from its entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LightKind {
     /// In all directions.
@@ -364,6 +455,7 @@ pub enum LightKind {
 
 /// A sound that comes from the entity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sound {
     /// Path in the package, such as `assets/wind.ogg`.
@@ -376,8 +468,21 @@ pub struct Sound {
     pub looped: bool,
 }
 
+fields! {
+    Sound {
+        asset: Field::any().widget("asset(mp3, ogg, wav)"),
+        volume: Field::range(0.0, 1.0),
+    }
+    with check_sound
+}
+
+fn check_sound(sound: &Sound, found: &mut Checker) {
+    found.asset("asset", &sound.asset, &["mp3", "ogg", "wav"]);
+}
+
 /// A place where characters appear.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SpawnPoint {
     /// Only for players of this team; for all when left out.
@@ -385,16 +490,107 @@ pub struct SpawnPoint {
     pub team: Option<String>,
 }
 
+fields! { SpawnPoint {} with check_spawn_point }
+
+fn check_spawn_point(point: &SpawnPoint, found: &mut Checker) {
+    if let Some(team) = &point.team {
+        found.label("team", team);
+    }
+}
+
 /// The script of an entity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ScriptRef {
     /// Path below `scripts/`, such as `Workspace/KillBrick.luau`.
     pub path: String,
 }
 
+fields! {
+    ScriptRef {
+        path: Field::any().widget("script"),
+    }
+    with check_script
+}
+
+fn check_script(script: &ScriptRef, found: &mut Checker) {
+    let path = &script.path;
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
+    if path.starts_with("scripts/") {
+        found.invalid("path", "path starts below scripts/: write \"Workspace/…\"");
+    } else if !path.contains('/') || !matches!(extension, Some("luau" | "lua" | "soul")) {
+        found.invalid(
+            "path",
+            "path is a service and a script, such as \"Workspace/Door.luau\"",
+        );
+    }
+}
+
+impl Component for Tags {
+    const FIELDS: &'static [Field] = &[];
+
+    fn check(&self, found: &mut Checker) {
+        if self.len() > TAGS_MAX {
+            found.invalid(None, format!("an entity has at most {TAGS_MAX} tags"));
+        }
+        for tag in self.iter().take(TAGS_MAX) {
+            found.label("tag", tag);
+        }
+    }
+}
+
+impl Component for Attributes {
+    const FIELDS: &'static [Field] = &[];
+
+    fn check(&self, found: &mut Checker) {
+        if self.len() > ATTRIBUTES_MAX {
+            let message = format!("an entity has at most {ATTRIBUTES_MAX} attributes");
+            found.invalid(None, message);
+        }
+        for (name, value) in self.iter().take(ATTRIBUTES_MAX) {
+            check_attribute(name, value, found);
+        }
+    }
+
+    fn from_json(text: &str) -> serde_json::Result<Self> {
+        crate::parse::attributes_from_json(text)
+    }
+}
+
+fn check_attribute(name: &str, value: &Attribute, found: &mut Checker) {
+    if !is_attribute_name(name) {
+        let message = format!(
+            "\"{}\" is not a name for an attribute: use letters, digits and _",
+            shown(name)
+        );
+        found.invalid(name, message);
+    }
+    match value {
+        Attribute::Bool(_) => {}
+        Attribute::Number(number) => {
+            if !number.is_finite() {
+                let message = format!("{} is not a finite number", shown(name));
+                found.problem(Rule::NonFiniteNumber, Some(name), message);
+            }
+        }
+        Attribute::String(text) => {
+            if text.len() > TEXT_BYTES_MAX {
+                let message = format!("{} is longer than {TEXT_BYTES_MAX} bytes", shown(name));
+                found.invalid(name, message);
+            }
+        }
+        Attribute::Vector(vector) => {
+            for value in vector {
+                found.range(&shown(name), *value, -1e9, 1e9);
+            }
+        }
+    }
+}
+
 /// A value that a creator gives to an entity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
     expecting = "an attribute is a number, true or false, a string, or [x, y, z]"
@@ -412,6 +608,7 @@ pub enum Attribute {
 
 /// Who an entity is on the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkIdentity {
     /// Stable id; for an entity of the scene, its scene id.
@@ -419,3 +616,5 @@ pub struct NetworkIdentity {
     /// The player who owns it; 0 is the server.
     pub owner_id: u32,
 }
+
+fields! { NetworkIdentity {} }

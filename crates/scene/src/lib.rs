@@ -6,6 +6,7 @@
 
 mod canonical;
 mod check;
+mod component;
 mod components;
 mod hierarchy;
 mod json;
@@ -17,21 +18,29 @@ mod physics;
 mod quaternion;
 mod report;
 mod scene;
+#[cfg(feature = "schema")]
+mod schema;
+mod suggest;
 pub mod text;
 
-pub use check::ComponentProblem;
+pub use check::{Checker, ComponentProblem};
+pub use component::{Component, Field, Merge, Reader};
 pub use components::{
-    Attribute, Color, Components, Light, LightKind, Material, Model, NetworkIdentity, Pattern,
-    ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
+    Attribute, Attributes, Color, ComponentKind, Components, Light, LightKind, Material, Model,
+    NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Tags, Transform, Trigger,
 };
 pub use limits::Limits;
 pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 pub use npc::{Hostility, Npc, PatrolPoint};
 pub use parse::inert::without_effect;
 pub use physics::{Body, BodyKind, Groups, Joint, JointKind};
-pub use report::{Problem, Report, Rule, Severity};
+pub use report::{Problem, Report, Rule, Severity, Subject};
 pub use scene::{Prefab, SCENE_FORMAT, Scene, SceneEntity, Terrain};
+#[cfg(feature = "schema")]
+pub use schema::scene_schema;
 pub use text::{NAME_BYTES_MAX, check_name, is_visible};
 
+#[cfg(all(test, feature = "schema"))]
+mod generated;
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,16 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::Color;
+use crate::check::{Checker, POSITION_MAX};
+use crate::component::{Field, fields};
+
+const PATROL_POINTS_MAX: usize = 256;
 
 /// How a non-player character sees, hears, walks and looks. Its body is the capsule that players
 /// have too, so an entity with it needs no [`crate::Shape`]. Distances are metres, times seconds,
 /// angles degrees. What has its default value is not written to scene.json.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Npc {
     /// How far it sees; 0 is blind.
@@ -49,6 +54,50 @@ pub struct Npc {
     pub hair: Option<Color>,
 }
 
+fields! {
+    Npc {
+        sight_distance: Field::range(0.0, 200.0).unit("m"),
+        field_of_view: Field::range(0.0, 360.0).unit("degrees"),
+        hearing_distance: Field::range(0.0, 200.0).unit("m"),
+        walk_speed: Field::range(0.0, 20.0).unit("m/s"),
+        run_speed: Field::range(0.0, 20.0).unit("m/s"),
+        patrol: Field::any().widget("patrol"),
+        patrol_wait: Field::range(0.0, 3600.0).unit("s"),
+        suspicion_rise: Field::range(0.05, 600.0).unit("s"),
+        suspicion_fall: Field::range(0.05, 600.0).unit("s"),
+        search_time: Field::range(0.0, 600.0).unit("s"),
+        reach: Field::range(0.0, 10.0).unit("m"),
+        shirt: Field::any().widget("color"),
+        trousers: Field::any().widget("color"),
+        skin: Field::any().widget("color"),
+        hair: Field::any().widget("color"),
+    }
+    with check_patrol
+}
+
+fn check_patrol(npc: &Npc, found: &mut Checker) {
+    if npc.patrol.len() > PATROL_POINTS_MAX {
+        let message = format!(
+            "a patrol has at most {PATROL_POINTS_MAX} points, not {}",
+            npc.patrol.len()
+        );
+        found.invalid("patrol", message);
+    }
+    for point in npc.patrol.iter().take(PATROL_POINTS_MAX) {
+        match point {
+            PatrolPoint::At(position) => {
+                for value in *position {
+                    found.range("patrol", value, -POSITION_MAX, POSITION_MAX);
+                }
+            }
+            PatrolPoint::Named(name) => found.label("patrol", name),
+        }
+    }
+    if let Some(team) = &npc.team {
+        found.label("team", team);
+    }
+}
+
 impl Default for Npc {
     fn default() -> Self {
         Self {
@@ -76,6 +125,7 @@ impl Default for Npc {
 
 /// A place on a patrol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
     expecting = "a patrol point is [x, y, z] or the name of an entity"
@@ -89,6 +139,7 @@ pub enum PatrolPoint {
 
 /// Whom an NPC minds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Hostility {
     /// Every player.

@@ -18,17 +18,13 @@ use serde_json::value::RawValue;
 use crate::check::is_label;
 use crate::json::{Items, Members, nesting_problem};
 use crate::text::{LineIndex, shown};
+use crate::{ComponentKind, Limits, Problem, Report, Rule, Subject};
 use crate::{Components, Prefab, SCENE_FORMAT, Scene, SceneEntity};
-use crate::{Limits, Problem, Report, Rule};
-use attributes::Unique;
-
-pub(super) use attributes::unique_attributes;
+pub(crate) use attributes::{attributes_from_json, unique_attributes};
 
 const FILE: &str = "scene.json";
 /// Far more text than any real component has; keeps hostile ones from growing in memory.
 const COMPONENT_BYTES_MAX: usize = 64 << 10;
-const COMPONENTS: &str = "Transform, Shape, Material, Model, Body, Joint, Trigger, Light, Sound, \
-    SpawnPoint, Npc, Script, Tag, Attributes or NetworkIdentity";
 /// More members than any object of the format has.
 const MEMBERS_MAX: usize = 64;
 
@@ -55,6 +51,7 @@ pub(super) fn parse(
         limits,
         is_file,
         report: Report::new(limits),
+        subject: Subject::default(),
     };
     let scene = reader.scene();
     let mut report = reader.report;
@@ -71,6 +68,8 @@ struct Reader<'t, 'l> {
     limits: &'l Limits,
     is_file: FileLookup<'l>,
     report: Report,
+    /// What is being read; problems name it.
+    subject: Subject,
 }
 
 /// Where the parts of an entity are in the text, for problems that show only later.
@@ -109,7 +108,7 @@ impl<'t> Reader<'t, '_> {
                 "prefabs" => scene.prefabs = self.prefabs(value),
                 "entities" => entities = Some(value),
                 "terrain" => scene.terrain = self.terrain(value),
-                _ => self.unknown_key(&key, value, "format, prefabs, entities or terrain"),
+                _ => self.unknown_key(&key, value, &["format", "prefabs", "entities", "terrain"]),
             }
         }
         if scene.format == 0 {
@@ -151,6 +150,7 @@ impl<'t> Reader<'t, '_> {
         }
         for (name, value) in self.unique(members, "prefabs") {
             let mut prefab = Prefab::default();
+            self.subject.prefab = Some(shown(&name));
             if !is_label(&name) {
                 let message = "a prefab's name is 1 to 64 characters, no control characters";
                 self.error(Rule::InvalidValue, self.offset(value), message);
@@ -158,11 +158,12 @@ impl<'t> Reader<'t, '_> {
             for (key, value) in self.object(value, "a prefab") {
                 match &*key {
                     "components" => prefab.components = self.components(value).0,
-                    _ => self.unknown_key(&key, value, "components"),
+                    _ => self.unknown_key(&key, value, &["components"]),
                 }
             }
             prefabs.insert(name.into_owned(), prefab);
         }
+        self.subject = Subject::default();
         prefabs
     }
 
@@ -185,15 +186,17 @@ impl<'t> Reader<'t, '_> {
         let mut entities = Vec::with_capacity(items.list.len());
         let mut places = Vec::with_capacity(items.list.len());
         for item in items.list {
+            self.subject.entity = id_of(item);
             if let Some((entity, place)) = self.entity(item, scene) {
                 entities.push(entity);
                 places.push(place);
             }
         }
+        self.subject = Subject::default();
         self.check_ids_and_parents(&entities, &places);
         if !entities.iter().any(|entity| is_spawn_point(scene, entity)) {
             let message = "no entity has a SpawnPoint: characters will appear at [0, 0, 0]";
-            self.warning(self.offset(value), message);
+            self.warning(Rule::Suspicious, self.offset(value), message);
         }
         entities
     }
@@ -222,22 +225,31 @@ impl<'t> Reader<'t, '_> {
                     prefab = self.decode::<Option<String>>(value, "prefab").flatten();
                 }
                 "components" => (components, spots) = self.components(value),
-                _ => self.unknown_key(&key, value, "id, name, parent, prefab or components"),
+                _ => self.unknown_key(
+                    &key,
+                    value,
+                    &["id", "name", "parent", "prefab", "components"],
+                ),
             }
         }
         for (has, key) in [(has_id, "id"), (has_name, "name")] {
             if !has {
                 let message = format!("an entity needs \"{key}\"");
-                self.error(Rule::MissingKey, at, message);
+                self.error_in(Some(key), Rule::MissingKey, at, message);
             }
         }
         if name.as_ref().is_some_and(|name| !is_label(name)) {
             let message = "an entity's name is 1 to 64 characters, no control characters";
-            self.error(Rule::InvalidValue, at, message);
+            self.error_in(Some("name"), Rule::InvalidValue, at, message);
         }
         if let Some(prefab) = prefab.as_ref().filter(|p| !scene.prefabs.contains_key(*p)) {
             let message = format!("there is no prefab \"{}\"", shown(prefab));
-            self.error(Rule::UnknownReference, place.prefab, message);
+            self.error_in(
+                Some("prefab"),
+                Rule::UnknownReference,
+                place.prefab,
+                message,
+            );
         }
         let entity = SceneEntity {
             id: id?,
@@ -265,24 +277,28 @@ impl<'t> Reader<'t, '_> {
         let spot = |name: &str| spots.iter().find(|(key, _)| key == name).map(|(_, at)| *at);
         if own.trigger.is_some() && !has_shape {
             let message = "Trigger without Shape: nothing can enter it";
-            self.warning(spot("Trigger").unwrap_or(at), message);
+            self.within_component("Trigger", |reader| {
+                reader.warning(Rule::Suspicious, spot("Trigger").unwrap_or(at), message);
+            });
         }
         if own.body.is_some() && !has_shape {
             let message = "Body without Shape: nothing can touch it";
-            self.warning(spot("Body").unwrap_or(at), message);
+            self.within_component("Body", |reader| {
+                reader.warning(Rule::Suspicious, spot("Body").unwrap_or(at), message);
+            });
         }
         let has_body = own.body.is_some() || inherited.is_some_and(|c| c.body.is_some());
         if own.joint.is_some() && !has_body {
             let message = "Joint without Body: nothing pulls at it";
-            self.warning(spot("Joint").unwrap_or(at), message);
+            self.within_component("Joint", |reader| {
+                reader.warning(Rule::Suspicious, spot("Joint").unwrap_or(at), message);
+            });
         }
         if own.material.is_some() && !has_shape {
             let message = "Material without Shape: there is no surface to see it on";
-            self.warning(spot("Material").unwrap_or(at), message);
-        }
-        if own.network_identity.is_some() {
-            let message = "NetworkIdentity is assigned when a world loads; this value is ignored";
-            self.warning(spot("NetworkIdentity").unwrap_or(at), message);
+            self.within_component("Material", |reader| {
+                reader.warning(Rule::Suspicious, spot("Material").unwrap_or(at), message);
+            });
         }
     }
 
@@ -291,43 +307,24 @@ impl<'t> Reader<'t, '_> {
         let mut spots = vec![];
         for (key, value) in self.object(value, "components") {
             spots.push((key.clone(), self.offset(value)));
-            if value.get().len() > COMPONENT_BYTES_MAX {
-                let message = format!("{key} is longer than {COMPONENT_BYTES_MAX} bytes");
-                self.error(Rule::FileSize, self.offset(value), message);
+            let Some(kind) = ComponentKind::from_name(&key) else {
+                self.unknown_component(&key, value);
                 continue;
-            }
-            let c = &mut components;
-            match &*key {
-                "Transform" => c.transform = self.decode(value, &key),
-                "Shape" => c.shape = self.decode(value, &key),
-                "Material" => c.material = self.decode(value, &key),
-                "Model" => c.model = self.decode(value, &key),
-                "Body" => c.body = self.decode(value, &key),
-                "Joint" => c.joint = self.decode(value, &key),
-                "Trigger" => c.trigger = self.decode(value, &key),
-                "Light" => c.light = self.decode(value, &key),
-                "Sound" => c.sound = self.decode(value, &key),
-                "SpawnPoint" => c.spawn_point = self.decode(value, &key),
-                "Npc" => c.npc = self.decode(value, &key),
-                "Script" => c.script = self.decode(value, &key),
-                "Tag" => c.tag = self.decode(value, &key),
-                "Attributes" => {
-                    c.attributes = self
-                        .decode(value, &key)
-                        .map(|Unique(attributes)| attributes);
-                }
-                "NetworkIdentity" => c.network_identity = self.decode(value, &key),
-                _ => self.unknown_key(&key, value, COMPONENTS),
-            }
+            };
+            self.within_component(kind.name(), |reader| {
+                reader.component(kind, value, &mut components);
+            });
         }
         let problems = components.check();
-        // What is wrong is not worth a word on whether it would do something.
+        // A component with errors gets no warnings about what has no effect.
         let sound = problems.is_empty();
         for problem in problems {
             let spot = spots.iter().find(|(key, _)| key == problem.component);
             let offset = spot.map_or(self.offset(value), |(_, at)| *at);
             let message = format!("{}: {}", problem.component, problem.message);
-            self.error(problem.rule, offset, message);
+            self.within_component(problem.component, |reader| {
+                reader.error_in(problem.field.as_deref(), problem.rule, offset, message);
+            });
         }
         self.check_files(&components, &spots);
         if sound {
@@ -335,6 +332,31 @@ impl<'t> Reader<'t, '_> {
         }
         (components, spots)
     }
+
+    fn component(&mut self, kind: ComponentKind, value: &'t RawValue, into: &mut Components) {
+        if value.get().len() > COMPONENT_BYTES_MAX {
+            let message = format!("{} is longer than {COMPONENT_BYTES_MAX} bytes", kind.name());
+            self.error(Rule::FileSize, self.offset(value), message);
+        } else if let Err(error) = into.read(kind, value.get()) {
+            self.json_error(value.get(), error, kind.name());
+        }
+    }
+
+    #[expect(clippy::ptr_arg, reason = "key_offset needs it")]
+    fn unknown_component(&mut self, key: &Cow<'t, str>, value: &'t RawValue) {
+        let known = ComponentKind::ALL
+            .iter()
+            .filter(|kind| kind.unused().is_none());
+        let known: Vec<&str> = known.map(|kind| kind.name()).collect();
+        self.unknown_key(key, value, &known);
+    }
+}
+
+/// The id of an entity, read ahead for the problems in the rest of it.
+fn id_of(entity: &RawValue) -> Option<u32> {
+    let members = Members::parse(entity.get(), MEMBERS_MAX).ok()?;
+    let (_, id) = members.list.iter().find(|(key, _)| key == "id")?;
+    serde_json::from_str(id.get()).ok()
 }
 
 fn is_spawn_point(scene: &Scene, entity: &SceneEntity) -> bool {

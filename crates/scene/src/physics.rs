@@ -1,9 +1,13 @@
 //! The components that physics reads: bodies, the groups they are in, and joints.
 
+use crate::check::{Checker, POSITION_MAX, SIZE_MAX};
+use crate::component::{Field, fields};
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How physics moves the shape.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Body {
     /// Who moves it.
@@ -25,6 +29,16 @@ pub struct Body {
     /// Groups that it passes through, and that pass through it.
     #[serde(default, skip_serializing_if = "Groups::is_empty")]
     pub ignores: Groups,
+}
+
+fields! {
+    Body {
+        friction: Field::range(0.0, 10.0),
+        restitution: Field::range(0.0, 1.0),
+        mass: Field::range(0.001, 1_000_000.0).unit("kg"),
+        group: Field::range(0.0, 31.0),
+        ignores: Field::any().widget("groups"),
+    }
 }
 
 impl Body {
@@ -58,6 +72,7 @@ fn is_group_zero(group: &u8) -> bool {
 
 /// Who moves a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BodyKind {
     /// Nobody: it stays.
@@ -90,6 +105,21 @@ impl Groups {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Groups {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Groups".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "array",
+            "description": "A set of groups, written as a list of numbers from 0 to 31.",
+            "items": { "type": "integer", "minimum": 0, "maximum": 31 },
+        })
+    }
+}
+
 impl Serialize for Groups {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((0..Self::COUNT).filter(|group| self.contains(*group)))
@@ -112,6 +142,7 @@ impl<'de> Deserialize<'de> for Groups {
 
 /// Ties a body to another one, or to its place in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Joint {
     /// How it may still move.
@@ -156,6 +187,31 @@ pub struct Joint {
     /// Whether the two still bump into each other.
     #[serde(default, skip_serializing_if = "is_false")]
     pub collide: bool,
+}
+
+fields! {
+    Joint {
+        with: Field::any().widget("entity"),
+        anchor: Field::range(-POSITION_MAX, POSITION_MAX).unit("m"),
+        other_anchor: Field::range(-POSITION_MAX, POSITION_MAX).unit("m"),
+        axis: Field::any().widget("direction"),
+        limits: Field::range(-SIZE_MAX, SIZE_MAX),
+        length: Field::range(0.0, SIZE_MAX).unit("m"),
+        stiffness: Field::range(0.0, 1e6).unit("N/m"),
+        damping: Field::range(0.0, 1e6),
+        speed: Field::range(-1e4, 1e4),
+    }
+    with check_joint
+}
+
+fn check_joint(joint: &Joint, found: &mut Checker) {
+    let length_sq: f32 = joint.axis.iter().map(|part| part * part).sum();
+    if !(1e-6..=1e6).contains(&length_sq) {
+        found.invalid("axis", "axis is a direction such as [0, 1, 0]");
+    }
+    if joint.limits.is_some_and(|[low, high]| low > high) {
+        found.invalid("limits", "limits are the lowest first, then the highest");
+    }
 }
 
 impl Joint {
@@ -207,6 +263,7 @@ fn is_false(value: &bool) -> bool {
 
 /// How two joined bodies may still move against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum JointKind {
     /// Not at all.

@@ -125,8 +125,28 @@ pub struct Problem {
     /// Column in that line, in characters, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
+    /// The part of the scene that the problem is about.
+    #[serde(flatten)]
+    pub subject: Subject,
     /// What is wrong and what to do.
     pub message: String,
+}
+
+/// The part of a scene that a problem is about; empty outside of scenes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Id of the entity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity: Option<u32>,
+    /// Name of the prefab, when the problem is in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefab: Option<String>,
+    /// Name of the component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    /// Name of the field of the component, or of the entity where there is no component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
 }
 
 impl Problem {
@@ -138,6 +158,7 @@ impl Problem {
             file: file.into(),
             line: None,
             column: None,
+            subject: Subject::default(),
             message: message.into(),
         }
     }
@@ -146,6 +167,12 @@ impl Problem {
     pub fn at(mut self, (line, column): (u32, u32)) -> Self {
         self.line = Some(line);
         self.column = Some(column);
+        self
+    }
+
+    /// The same problem about a part of the scene.
+    pub fn about(mut self, subject: Subject) -> Self {
+        self.subject = subject;
         self
     }
 
@@ -174,7 +201,14 @@ impl fmt::Display for Problem {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        write!(f, ": {severity}[{}]: {}", self.rule.name(), self.message)
+        write!(f, ": {severity}[{}]: ", self.rule.name())?;
+        if let Some(id) = self.subject.entity {
+            write!(f, "entity {id}: ")?;
+        }
+        if let Some(prefab) = &self.subject.prefab {
+            write!(f, "prefab \"{prefab}\": ")?;
+        }
+        f.write_str(&self.message)
     }
 }
 
@@ -253,7 +287,8 @@ impl Report {
         self.problems.iter().any(|problem| problem.rule == rule)
     }
 
-    /// `{"problems": [{severity, rule, file, line?, column?, message}], "omitted"?: n}`
+    /// `{"problems": [{severity, rule, file, line?, column?, entity?, prefab?, component?, field?,
+    /// message}], "omitted"?: n}`
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::json!({ "problems": self.problems, "omitted": self.omitted })
     }

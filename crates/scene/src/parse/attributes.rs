@@ -8,7 +8,7 @@ use crate::Attribute;
 use crate::text::shown;
 
 /// Attributes, no name twice.
-pub(super) struct Unique(pub(super) BTreeMap<String, Attribute>);
+struct Unique(BTreeMap<String, Attribute>);
 
 impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -36,10 +36,15 @@ impl<'de> Deserialize<'de> for Unique {
     }
 }
 
-/// For `#[serde(deserialize_with)]` on [`Components::attributes`].
+/// For `#[serde(deserialize_with)]` on `Components::attributes`.
 pub(crate) fn unique_attributes<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, Attribute>>, D::Error> {
     let unique = Option::<Unique>::deserialize(deserializer)?;
     Ok(unique.map(|Unique(attributes)| attributes))
+}
+
+/// Reads attributes from a text of their own.
+pub(crate) fn attributes_from_json(text: &str) -> serde_json::Result<BTreeMap<String, Attribute>> {
+    serde_json::from_str(text).map(|Unique(attributes)| attributes)
 }

@@ -1,11 +1,10 @@
 //! Warnings about what a scene may say and what changes nothing (yet): a creator
-//! who writes it believes that it does something. Whoever builds the thing that
-//! reads a value takes its warning out of here.
+//! who writes it believes that it does something.
 
-use super::{ComponentPlaces, FILE, Reader};
+use super::{ComponentPlaces, Reader};
+use crate::Rule;
 use crate::components::default_range;
-use crate::{Body, BodyKind, Components, Joint, JointKind, LightKind, Shape};
-use crate::{Problem, Rule};
+use crate::{Body, BodyKind, ComponentKind, Components, Joint, JointKind, LightKind, Shape};
 
 impl<'t> Reader<'t, '_> {
     /// Looks at the components of one prefab or entity, by themselves.
@@ -20,35 +19,28 @@ impl<'t> Reader<'t, '_> {
             found.map_or(at, |(_, at)| *at)
         };
         for (component, message) in inert(components) {
-            let problem = Problem::error(Rule::NoEffect, FILE, message);
-            let problem = problem.at(self.lines.place(place(component)));
-            self.report.push(problem.as_warning());
+            self.within_component(component, |reader| {
+                reader.warning(Rule::NoEffect, place(component), message);
+            });
         }
     }
 }
 
 /// Why a whole component does nothing yet; none when it does something.
 pub fn without_effect(component: &str) -> Option<&'static str> {
-    match component {
-        "Model" => Some(
-            "Model is not drawn yet; a Shape of type \"mesh\" shows the triangles of a glTF file in one colour",
-        ),
-        "Sound" => Some("Sound is not played yet; use Sound.Play in a client script"),
-        _ => None,
-    }
+    ComponentKind::from_name(component)?.unused()
 }
 
 /// Component and sentence of everything that has no effect.
 fn inert(components: &Components) -> Vec<(&'static str, String)> {
     let mut found: Vec<(&'static str, String)> = Vec::new();
     let mut say = |component, message: &str| found.push((component, message.to_owned()));
-    let whole = [
-        ("Model", components.model.is_some()),
-        ("Sound", components.sound.is_some()),
-    ];
-    for (component, is_there) in whole {
-        if let Some(message) = without_effect(component).filter(|_| is_there) {
-            say(component, message);
+    for kind in ComponentKind::ALL
+        .iter()
+        .filter(|kind| components.has(**kind))
+    {
+        if let Some(message) = kind.unused() {
+            say(kind.name(), message);
         }
     }
     let team = components.spawn_point.as_ref().map(|point| &point.team);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{ComponentPlaces, Places, Reader};
-use crate::Rule;
 use crate::text::shown;
 use crate::{Components, SceneEntity};
+use crate::{Rule, Subject};
 
 impl<'t> Reader<'t, '_> {
     /// Scripts and assets that components name must be in the package.
@@ -21,11 +21,15 @@ impl<'t> Reader<'t, '_> {
             }
             let spot = spots.iter().find(|(key, _)| key == component);
             let message = format!("{component}: there is no file {}", shown(&path));
-            self.error(
-                Rule::UnknownReference,
-                spot.map_or(0, |(_, at)| *at),
-                message,
-            );
+            let offset = spot.map_or(0, |(_, at)| *at);
+            let field = if component == "Script" {
+                "path"
+            } else {
+                "asset"
+            };
+            self.within_component(component, |reader| {
+                reader.error_in(Some(field), Rule::UnknownReference, offset, message);
+            });
         }
     }
 
@@ -33,21 +37,25 @@ impl<'t> Reader<'t, '_> {
         let mut index_of = BTreeMap::new();
         for (index, entity) in entities.iter().enumerate() {
             let (id, at) = (entity.id, places[index].entity);
+            self.subject.entity = Some(id);
             if !(1..=SceneEntity::ID_MAX).contains(&id) {
                 let message = format!("id must be from 1 to {}, not {id}", SceneEntity::ID_MAX);
-                self.error(Rule::InvalidValue, at, message);
+                self.error_in(Some("id"), Rule::InvalidValue, at, message);
             }
             if let Some(first) = index_of.insert(id, index) {
                 let (line, _) = self.lines.place(places[first].entity);
                 let message = format!("id {id} is already used in line {line}");
-                self.error(Rule::DuplicateId, at, message);
+                self.error_in(Some("id"), Rule::DuplicateId, at, message);
             }
         }
         for (entity, place) in entities.iter().zip(places) {
+            self.subject.entity = Some(entity.id);
             let with = entity.components.joint.and_then(|joint| joint.with);
             if let Some(id) = with.filter(|id| !index_of.contains_key(id) || *id == entity.id) {
                 let message = format!("there is no other entity {id} for the Joint");
-                self.error(Rule::UnknownReference, place.entity, message);
+                self.within_component("Joint", |reader| {
+                    reader.error_in(Some("with"), Rule::UnknownReference, place.entity, message);
+                });
             }
         }
         // Depth below the root of every entity that is known not to be in a cycle.
@@ -65,7 +73,9 @@ impl<'t> Reader<'t, '_> {
                 next = parent.and_then(|id| index_of.get(&id).copied());
                 if let Some(id) = parent.filter(|_| next.is_none()) {
                     let message = format!("there is no entity {id} to be the parent");
-                    self.error(Rule::UnknownReference, places[index].parent, message);
+                    self.subject.entity = Some(entities[index].id);
+                    let at = places[index].parent;
+                    self.error_in(Some("parent"), Rule::UnknownReference, at, message);
                 }
             }
             let above = next.and_then(|index| depths[index]).map_or(0, |d| d + 1);
@@ -75,7 +85,9 @@ impl<'t> Reader<'t, '_> {
                     "entity {} is its own ancestor, or more than {} parents deep",
                     entities[start].id, self.limits.parent_depth_max
                 );
-                self.error(Rule::ParentCycle, places[start].parent, message);
+                self.subject.entity = Some(entities[start].id);
+                let at = places[start].parent;
+                self.error_in(Some("parent"), Rule::ParentCycle, at, message);
                 // Enough to know: marking all of them keeps the walk linear.
                 chain.iter().for_each(|index| depths[*index] = Some(0));
                 continue;
@@ -84,5 +96,6 @@ impl<'t> Reader<'t, '_> {
                 depths[index] = Some(above + depth);
             }
         }
+        self.subject = Subject::default();
     }
 }

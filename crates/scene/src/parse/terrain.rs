@@ -8,8 +8,19 @@ use crate::Rule;
 use crate::Terrain;
 
 const TERRAIN_BYTES_MAX: usize = 4 << 20;
-const KEYS: &str = "size, origin, block, generator, materials, protected, editable, reach, brush, \
-    rate or ops";
+const KEYS: [&str; 11] = [
+    "size",
+    "origin",
+    "block",
+    "generator",
+    "materials",
+    "protected",
+    "editable",
+    "reach",
+    "brush",
+    "rate",
+    "ops",
+];
 
 impl<'t> Reader<'t, '_> {
     pub(super) fn terrain(&mut self, value: &'t RawValue) -> Option<Terrain> {
@@ -41,7 +52,7 @@ impl<'t> Reader<'t, '_> {
                 "rate" => self.decode_into(value, "rate", &mut t.rate),
                 "ops" => self.decode_into(value, "ops", &mut t.ops),
                 _ => {
-                    self.unknown_key(&key, value, KEYS);
+                    self.unknown_key(&key, value, &KEYS);
                     false
                 }
             };
@@ -58,7 +69,7 @@ impl<'t> Reader<'t, '_> {
             let spot = spots.iter().find(|(key, _)| key == problem.key);
             let offset = spot.map_or(at, |(_, at)| *at);
             let message = format!("terrain: {}: {}", problem.key, problem.message);
-            self.error(Rule::InvalidValue, offset, message);
+            self.error_in(Some(problem.key), Rule::InvalidValue, offset, message);
         }
         Some(terrain)
     }
