@@ -1,4 +1,4 @@
-// Walks in a circle through a world (docs/protocol.md): node walk.mjs [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
+// Walks in a circle through a world (docs/protocol/websocket.md): node walk.mjs [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws'; // Node 22 and browsers have a WebSocket of their own
 const [platform = 'http://127.0.0.1:5000', name = 'Ben', seconds = '20', room = ''] = process.argv.slice(2);

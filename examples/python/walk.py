@@ -1,4 +1,4 @@
-# Walks in a circle through a world (docs/protocol.md): python walk.py [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
+# Walks in a circle through a world (docs/protocol/websocket.md): python walk.py [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
 import asyncio, json, math, sys, time, urllib.request as web, websockets
 from websockets.asyncio.client import connect
 platform, name, seconds, room = sys.argv[1:] + ["http://127.0.0.1:5000", "Ada", "20", ""][len(sys.argv) - 1:]

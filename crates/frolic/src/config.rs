@@ -48,7 +48,7 @@ pub struct Layer {
     /// Opens /admin [env: ADMIN_TOKEN] [default: closed]
     #[arg(long)]
     pub admin_token: Option<String>,
-    /// Certificate to speak https and wss with, as a PEM file with its chain; see docs/tls.md
+    /// Certificate to speak https and wss with, as a PEM file with its chain; see docs/operate/tls.md
     /// [env: TLS_CERT] [default: plain http, for this machine or behind a proxy]
     #[arg(long)]
     pub tls_cert: Option<PathBuf>,

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::support::{ADMIN_TOKEN, Platform, Player, frolic, game, scratch};
 use serde_json::{Value as Json, json};
 
-/// As docs/store.md has it. Nothing is saved before the player leaves.
+/// As docs/create/store.md has it. Nothing is saved before the player leaves.
 const SAVING: &str = r#"
 Players.PlayerAdded:Connect(function(player)
 	local coins = Store.ForPlayer(player).Get("coins") or 0

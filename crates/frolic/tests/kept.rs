@@ -267,7 +267,7 @@ end)
 "#;
 
 /// Comes back to a world whose process was killed, and says again what it
-/// had not heard: docs/protocol.md, "Coming back".
+/// had not heard: docs/protocol/websocket.md, "Coming back".
 async fn come_back(
     platform: &Platform,
     session: &str,

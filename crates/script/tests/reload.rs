@@ -200,7 +200,7 @@ fn a_swap_back_goes_on_with_the_state_of_before() {
 
 #[test]
 fn the_sample_in_the_documentation_keeps_its_score() {
-    let page = include_str!("../../../docs/hot-reload.md");
+    let page = include_str!("../../../docs/create/hot-reload.md");
     let code = page.split("```lua\n").nth(1).expect("a sample");
     let code = code.split("```").next().expect("its end");
     let fire = |stage: &mut Stage, name: &str| {

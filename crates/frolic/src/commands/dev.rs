@@ -26,7 +26,7 @@ use crate::open_files;
   frolic dev games/obby --port 8080 --no-open
   frolic dev --host 0.0.0.0  also for other devices on your network
 
-Scripts keep their state through OnSave and OnReload; see docs/hot-reload.md.")]
+Scripts keep their state through OnSave and OnReload; see docs/create/hot-reload.md.")]
 pub struct DevArgs {
     /// The game's folder
     #[arg(default_value = ".")]

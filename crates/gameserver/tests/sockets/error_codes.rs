@@ -1,4 +1,4 @@
-//! The list of error codes in `docs/protocol.md` is whole: what the sources
+//! The list of error codes in `docs/protocol/websocket.md` is whole: what the sources
 //! can answer is in it, and nothing else.
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ fn every_code_that_a_client_can_get_is_documented() {
     }
     let documented = documented(&root);
     let missing: Vec<_> = found.difference(&documented).collect();
-    assert!(missing.is_empty(), "not in docs/protocol.md: {missing:?}");
+    assert!(missing.is_empty(), "not in docs/protocol/websocket.md: {missing:?}");
     let invented: Vec<_> = documented.difference(&found).collect();
     assert!(invented.is_empty(), "nobody answers {invented:?}");
 }
@@ -76,7 +76,7 @@ fn is_word(text: &str) -> bool {
 }
 
 fn documented(root: &Path) -> BTreeSet<String> {
-    let text = std::fs::read_to_string(root.join("docs/protocol.md")).expect("readable");
+    let text = std::fs::read_to_string(root.join("docs/protocol/websocket.md")).expect("readable");
     let (_, list) = text.split_once("## All error codes").expect("a list");
     let list = list.split("\n## ").next().unwrap_or_default();
     let rows = list.lines().filter_map(|line| line.strip_prefix("| `"));

@@ -194,7 +194,7 @@ async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said
         "clear_world" => casts::clear(platform, visitor, data).await,
         other => {
             let name: String = other.chars().take(64).collect();
-            let message = format!("there is no event '{name}'; see docs/socketio.md");
+            let message = format!("there is no event '{name}'; see docs/protocol/socketio.md");
             Err(ApiError::bad_request("unknown_event", message))
         }
     }

@@ -12,7 +12,7 @@ const SCENE: &str = r#"{"format": 1, "entities": [
     {"id": 1, "name": "Ground", "components": {"Shape": {"type": "box", "size": [100, 1, 100]}}},
     {"id": 2, "name": "Spawn", "components": {"Transform": {"position": [0, 2, 0]}, "SpawnPoint": {}}}]}"#;
 
-/// As docs/store.md has it.
+/// As docs/create/store.md has it.
 const SAVING: &str = r#"
 Players.PlayerAdded:Connect(function(player)
     player.leaderstats.Coins = Store.ForPlayer(player).Get("coins") or 0

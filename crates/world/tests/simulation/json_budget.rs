@@ -19,7 +19,7 @@ const ACK_AFTER: usize = 3;
 
 type Places = BTreeMap<u64, [f64; 3]>;
 
-/// A client as docs/protocol.md tells to write it.
+/// A client as docs/protocol/websocket.md tells to write it.
 struct Stranger {
     view: JsonView,
     world: Places,

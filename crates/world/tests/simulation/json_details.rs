@@ -46,7 +46,7 @@ fn game() -> Package {
 /// What one client knows of each entity.
 type Known = BTreeMap<u64, Map<String, Json>>;
 
-/// A client as docs/protocol.md tells to write it.
+/// A client as docs/protocol/websocket.md tells to write it.
 struct Stranger {
     view: JsonView,
     world: Known,
