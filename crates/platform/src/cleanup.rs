@@ -1,4 +1,4 @@
-//! Sweeps out what has had its time: sessions, guests, sleeping worlds.
+//! Deletes expired sessions, old guests and worlds that are no longer used.
 
 use std::time::Duration;
 
@@ -8,35 +8,35 @@ use crate::Platform;
 use crate::api::CleanupReport;
 use crate::{social, store, world_log, worlds};
 
-/// How often the platform sweeps by itself.
+/// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
 
-/// How long a place in a world that is not kept is remembered.
+/// How long the position of a player in a world that is not persistent is stored.
 const PLACE_KEEP_MS: i64 = 10 * 60 * 1000;
 
-/// Sweeps until the platform's task is dropped.
+/// Cleans up periodically until the platform's task is dropped.
 pub async fn sweep_forever(platform: Platform) {
     let mut interval = tokio::time::interval(INTERVAL);
     loop {
         interval.tick().await;
         match sweep(&platform).await {
             Ok(report) if report != CleanupReport::default() => {
-                tracing::info!(?report, "swept");
+                tracing::info!(?report, "cleaned up");
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "could not sweep"),
+            Err(error) => tracing::warn!(%error, "could not clean up"),
         }
     }
 }
 
-/// Sweeps once.
+/// Cleans up once.
 ///
 /// # Errors
 /// When the database refuses.
 pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     let db = platform.db();
     let now = platform.clock().now_ms();
-    // Whoever plays is using their session, whatever was last written into it.
+    // A player in a world is using their session, even if its expiry was not written recently.
     let sessions = sqlx::query(
         "DELETE FROM sessions WHERE expires_at <= $1 AND NOT (idle_ms > 0 AND EXISTS
            (SELECT 1 FROM player_checkpoints p
@@ -46,7 +46,7 @@ pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     .execute(db)
     .await?
     .rows_affected();
-    // A guest who made something stays, and so does their name.
+    // A guest who created something is not deleted, so that their name stays.
     let guests = sqlx::query(
         "DELETE FROM users WHERE kind = 'guest'
            AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = users.user_id)
@@ -66,9 +66,9 @@ pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     })
 }
 
-/// Forgets where players were who do not come back there: the world is not
-/// kept and their time is over, or they are no users any more. And what was to
-/// be told to those whose time is over.
+/// Deletes checkpoints of players who cannot return: the world is not persistent and the time to
+/// return is over, or the user no longer exists. Also deletes undelivered messages of players whose
+/// time to return is over.
 async fn sweep_places(platform: &Platform, now: i64) -> Result<(), sqlx::Error> {
     sqlx::query(
         "DELETE FROM player_checkpoints WHERE saved_at < $1 AND world_id IN
@@ -105,7 +105,7 @@ async fn sweep_worlds(platform: &Platform, now: i64) -> Result<u32, sqlx::Error>
         if platform.fleet().server(&world_id).is_some() {
             continue;
         }
-        // Again with the condition: a join may have touched it since.
+        // Deleted with the same condition, because a join may have touched the world since.
         swept += worlds::delete_untouched(platform.db(), &world_id, before).await?;
     }
     Ok(swept)

@@ -1,18 +1,18 @@
-//! Forgets a player who deleted their account: their keys and their places in
-//! rankings, in all games, with the room that this gives back.
+//! Deletes the data of a player who deleted their account: their keys and their entries in
+//! rankings, in all games, and subtracts the bytes from each game's usage.
 
 use sqlx::{AnyConnection, Row};
 
 use super::lock;
 use crate::Platform;
 
-/// Rows that are removed in one transaction: a game's store is locked meanwhile.
+/// Rows deleted per transaction. It is limited because the transaction locks the game's data.
 const ROWS_AT_ONCE: i64 = 500;
 
-/// Removes everything that games keep about a player.
+/// Deletes all data that games store about a player.
 ///
 /// # Errors
-/// When the database refuses; what is gone by then stays gone.
+/// When the database fails. Data deleted before that stays deleted.
 pub async fn forget_player(platform: &Platform, player_id: &str) -> Result<(), sqlx::Error> {
     let rows = sqlx::query(
         "SELECT game_id FROM store_entries WHERE player = $1
@@ -57,7 +57,7 @@ async fn forget_some(
             .bind(ROWS_AT_ONCE)
             .fetch_all(&mut *connection)
             .await?;
-    // Sizes are in bytes, which SQL's lengths are not in both databases.
+    // Sizes are computed here, because the length functions of the two databases count differently.
     let mut bytes = 0;
     for row in &entries {
         let (key, value): (String, String) = (row.try_get("key")?, row.try_get("value")?);

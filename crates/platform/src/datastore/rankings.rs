@@ -1,4 +1,4 @@
-//! Leaderboards.
+//! Leaderboards: scores by ranking and key.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ impl Game<'_> {
         ])
     }
 
-    /// Score, and when it was reached.
+    /// The score, and the time at which it was reached.
     async fn place(&mut self, at: &RankKey) -> Result<Option<(f64, i64)>, sqlx::Error> {
         let row = sqlx::query(
             "SELECT score, reached_at FROM store_ranks
@@ -135,7 +135,7 @@ impl Game<'_> {
     ) -> Result<(), StoreError> {
         let new = before.is_none();
         self.charge(i64::from(new), if new { size(at) } else { 0 })?;
-        // The same score again was reached when it was reached.
+        // Setting the same score again does not change the time at which it was reached.
         let same = before.filter(|(known, _)| known.to_bits() == score.to_bits());
         let reached_at = same.map_or(self.now_ms, |(_, reached_at)| reached_at);
         sqlx::query(
@@ -161,7 +161,7 @@ fn size(at: &RankKey) -> i64 {
     i64::try_from(size_of_place(&at.ranking, &at.key)).unwrap_or(i64::MAX / 4)
 }
 
-/// Bytes that a place in a ranking counts for.
+/// Bytes that an entry of a ranking adds to the game's usage.
 pub(super) fn size_of_place(ranking: &str, key: &str) -> usize {
     ranking.len() + key.len() + 64
 }

@@ -1,10 +1,9 @@
-//! Whose turn it is to change a key that several worlds change.
+//! Fairness between worlds that change the same key.
 //!
-//! `Update` compares and sets: whoever is quicker wins, and a world that is a
-//! little slower could lose every time. So the loser of a swap gets the next
-//! turn: for a moment others who would write that key wait for it. Turns are
-//! for fairness only. They are kept in memory and run out by themselves; what
-//! keeps the data right is the comparison in the database.
+//! `Update` compares and sets, so the fastest world wins and a slightly slower world could lose
+//! every time. Therefore the loser of a swap gets a reservation of the key: other worlds that would
+//! write the key wait for it for a moment. Reservations only provide fairness. They are stored in
+//! memory and expire by themselves; correctness comes from the comparison in the database.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,14 +13,14 @@ use frolic_protocol::store::{StoreAction, StoreKey};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long a world has for its turn: a few ticks and the way here.
+/// Lifetime of a reservation: a few ticks and a round trip.
 const TURN: Duration = Duration::from_millis(500);
-/// How long one batch waits for the turns of others, all together.
+/// Maximum time that one batch waits for the reservations of other worlds.
 const WAIT_MAX: Duration = Duration::from_millis(1500);
-/// Turns that are remembered at once.
+/// Reservations that exist at the same time.
 const TURNS_MAX: usize = 10_000;
 
-/// Turns of all games.
+/// Reservations of all games.
 pub struct Turns {
     turns: Mutex<HashMap<Place, Turn>>,
     over: Notify,
@@ -58,7 +57,7 @@ impl Turns {
         }
     }
 
-    /// Waits until no other world has the turn for what these would write.
+    /// Waits until no other world has a reservation for a key that `actions` would write.
     pub async fn wait(&self, game_id: &str, world_id: &str, actions: &[&StoreAction]) {
         let places: Vec<Place> = actions
             .iter()
@@ -67,7 +66,7 @@ impl Turns {
             .collect();
         let deadline = Instant::now() + self.wait_max;
         loop {
-            // Before the look, so that a turn that ends between is heard of.
+            // Created before the check, so that a notification in between is not lost.
             let over = self.over.notified();
             let until = {
                 let turns = self.turns();
@@ -85,7 +84,7 @@ impl Turns {
         }
     }
 
-    /// A swap was done or not: ends the world's turn, or gives it the next.
+    /// Records the result of a swap: success ends the world's reservation, failure creates one.
     pub fn swapped(&self, game_id: &str, world_id: &str, key: &StoreKey, done: bool) {
         let place = place(game_id, key);
         let now = Instant::now();
@@ -153,7 +152,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
     const SHORT: Duration = Duration::from_millis(30);
 
-    /// Whether somebody who writes the key has to wait.
+    /// Whether a world that writes the key has to wait.
     async fn waits(turns: &Turns, game_id: &str, world_id: &str, action: StoreAction) -> bool {
         let actions = [&action];
         let wait = turns.wait(game_id, world_id, &actions);
@@ -161,16 +160,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_loser_of_a_swap_comes_next() {
+    async fn the_loser_of_a_swap_gets_the_next_turn() {
         let turns = Turns::new(LONG, LONG);
         assert!(!waits(&turns, "game", "a", add()).await);
         turns.swapped("game", "a", &key(), false);
         assert!(!waits(&turns, "game", "a", add()).await);
         assert!(waits(&turns, "game", "b", add()).await);
-        // Losing against somebody's turn does not take it from them.
+        // A world that loses against a reservation does not take the reservation over.
         turns.swapped("game", "b", &key(), false);
         assert!(!waits(&turns, "game", "a", add()).await);
-        // Only what would be written under it waits.
+        // Reads and other games do not wait.
         assert!(!waits(&turns, "other", "b", add()).await);
         assert!(!waits(&turns, "game", "b", StoreAction::Get(key())).await);
 
@@ -183,12 +182,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_that_is_not_used_runs_out() {
+    async fn an_unused_turn_expires() {
         let turns = Turns::new(SHORT, LONG);
         turns.swapped("game", "a", &key(), false);
         turns.wait("game", "b", &[&add()]).await;
         assert!(!waits(&turns, "game", "b", add()).await);
-        // And nobody waits for ever, whatever others do.
+        // The total wait of a batch is limited as well.
         let turns = Turns::new(LONG, SHORT);
         turns.swapped("game", "a", &key(), false);
         turns.wait("game", "b", &[&add()]).await;

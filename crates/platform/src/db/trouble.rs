@@ -1,21 +1,21 @@
-//! What kind of trouble a database error is: theirs, ours, or the moment's.
+//! Classifies database errors for the response to the client.
 
-/// Why a query failed, as far as a client needs to know.
+/// Reason why a query failed, as far as the client needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// The database is not there: stopped, restarting, out of connections, out
-    /// of disk. The same request works later.
+    /// The database is unavailable: stopped, restarting, out of connections or out of disk space.
+    /// The same request works later.
     Away,
-    /// Somebody else was faster. The same request works at once.
+    /// A conflict with another transaction. The same request works at once.
     Busy,
-    /// Text that the database cannot hold.
+    /// The database cannot store the text.
     Text,
-    /// A mistake of ours.
+    /// An error in our code.
     Ours,
 }
 
 impl Trouble {
-    /// Of an error.
+    /// Classifies an error.
     pub(crate) fn of(error: &sqlx::Error) -> Self {
         match error {
             sqlx::Error::Io(_)
@@ -31,24 +31,24 @@ impl Trouble {
         }
     }
 
-    /// Postgres has five characters, SQLite a number of up to four digits with
-    /// the kind in its last eight bits.
+    /// Postgres codes have five characters. SQLite codes are numbers of up to four digits with the
+    /// kind in the lowest eight bits.
     fn of_code(code: &str) -> Self {
         if code.len() < 5 {
             return match code.parse::<u32>().map(|code| code & 0xff) {
-                // Locked by another connection for longer than we wait.
+                // Locked by another connection for longer than the busy timeout.
                 Ok(5 | 6) => Trouble::Busy,
-                // Read only, I/O error, disk full, cannot open.
+                // Read-only, I/O error, disk full, cannot open.
                 Ok(8 | 10 | 13 | 14) => Trouble::Away,
                 _ => Trouble::Ours,
             };
         }
         match code {
-            // A zero character.
+            // Text with a zero character.
             "22021" | "22P05" => Trouble::Text,
             // Serialization failure, deadlock, lock not available.
             "40001" | "40P01" | "55P03" => Trouble::Busy,
-            // Told to stop, crashed, starting, or a stand-by that cannot write.
+            // Shut down, crashed, starting, or a read-only standby.
             "57P01" | "57P02" | "57P03" | "57P04" | "57P05" | "25006" => Trouble::Away,
             // Connection, insufficient resources, system error.
             _ if ["08", "53", "58"]
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_of_both_databases_are_told_apart() {
+    fn codes_of_both_databases_are_classified() {
         for (code, trouble) in [
             ("57P01", Trouble::Away),
             ("08006", Trouble::Away),
