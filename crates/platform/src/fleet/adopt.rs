@@ -1,5 +1,5 @@
-//! Game servers that outlived the control plane: found again by what the
-//! database says of them, so that their players go on and no world runs twice.
+//! Adopts game servers that survived a restart of the control plane. They are found by their lease
+//! in the database, so that their players stay connected and no world runs twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use super::process::WorldProcess;
 use super::{Fleet, supervise};
 use crate::world_lease;
 
-/// How long a process has to call in: a few heartbeats.
+/// Time within which an adopted process has to call: a few heartbeats.
 pub(super) const ADOPTION_PATIENCE: Duration = Duration::from_secs(7);
-/// How often it is looked at.
+/// Interval at which the end of the process is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 impl Fleet {
-    /// Takes over what the last control plane left running; before anybody can
-    /// join. Processes that are gone are noted as such.
+    /// Adopts the processes that the last control plane left running, before the first join. Leases
+    /// of processes that have ended are closed.
     ///
     /// # Errors
-    /// When the database refuses.
+    /// When the database fails.
     pub async fn adopt_survivors(&self) -> Result<(), sqlx::Error> {
         for run in world_lease::open(&self.0.db).await? {
             let world_id = run.world.spec.world_id.clone();
@@ -30,7 +30,7 @@ impl Fleet {
             tracing::info!(
                 world = world_id,
                 pid = run.pid,
-                "a game server outlived the platform"
+                "adopting a running game server"
             );
             let server = Arc::new(WorldProcess::adopted(&run));
             self.servers().insert(world_id, server.clone());
@@ -44,7 +44,7 @@ impl Fleet {
     }
 }
 
-/// A process that is not our child.
+/// A running game server that is not our child process.
 struct Survivor {
     #[cfg(target_os = "linux")]
     handle: rustix::fd::OwnedFd,
@@ -52,13 +52,13 @@ struct Survivor {
 
 #[cfg(target_os = "linux")]
 impl Survivor {
-    /// The process with this id, if it is the one that runs this world.
+    /// Opens the process with this id if it runs this world.
     fn find(pid: u32, world_id: &str) -> Option<Self> {
         use rustix::process::{Pid, PidfdFlags, pidfd_open};
         let raw = i32::try_from(pid).ok().filter(|pid| *pid > 1)?;
         let handle = pidfd_open(Pid::from_raw(raw)?, PidfdFlags::empty()).ok()?;
-        // From here on the handle means one process. Ids are used again, so it
-        // has to say itself that it is ours.
+        // The handle refers to exactly one process. Process ids are reused, so its command line
+        // must name the world.
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let mut words = command.split(|byte| *byte == 0);
         let ours = words.any(|word| word == world_id.as_bytes());
@@ -75,15 +75,15 @@ impl Survivor {
     fn signal(&self, signal: rustix::process::Signal) {
         let sent = rustix::process::pidfd_send_signal(&self.handle, signal);
         if let Err(error) = sent {
-            tracing::debug!(%error, "a game server was gone before its signal");
+            tracing::debug!(%error, "a game server ended before it received a signal");
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 impl Survivor {
-    /// Nobody can be told apart for certain here: the old process is refused,
-    /// and ends at its next heartbeat.
+    /// Without pidfd a process cannot be identified reliably. The old process is rejected at its
+    /// next heartbeat and ends.
     fn find(_pid: u32, _world_id: &str) -> Option<Self> {
         None
     }
@@ -101,7 +101,7 @@ impl GameServer for Survivor {
             }
             ServerExit {
                 success: false,
-                description: "how is not known: the platform was restarted under it".to_owned(),
+                description: "exit status unknown: the platform was restarted while it ran".to_owned(),
                 blamed: None,
             }
         })

@@ -1,6 +1,6 @@
-//! Whether the database stores what it is given. Every write that fails says so
-//! here, and so does every commit; while there are none, a small write of our own
-//! finds out. `/readyz` and `/metrics` report it.
+//! Monitors whether the database stores writes. Failed writes and commits are reported here; if
+//! there are none, a small write of our own probes the database. `/readyz` and `/metrics` report
+//! the state.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::Platform;
 use crate::db::{self, Trouble};
 use crate::metrics::Counter;
 
-/// A platform without any commit for so long tries one itself.
+/// A probe is due after this time without a commit.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// The same while writes fail.
+/// Interval between probes while writes fail.
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
-/// One that takes longer is a fault as well.
+/// A slower probe counts as a fault as well.
 const PROBE_PATIENCE: Duration = Duration::from_secs(5);
-/// A small write may still fit where a large one does not. So a commit ends a
-/// fault only when nothing has failed for this long.
+/// A small write may still fit on a disk where a large one does not. Therefore a commit ends a
+/// fault only if nothing has failed for this time.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// What is known about writes to the database.
+/// State of writes to the database.
 pub struct WriteHealth {
     state: Mutex<State>,
     failures: Counter,
@@ -33,12 +33,12 @@ struct State {
     last_commit: Instant,
 }
 
-/// Why nothing can be stored at the moment.
+/// Reason why the database cannot store data at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// For operators.
+    /// Description for operators.
     pub reason: &'static str,
-    /// When it began.
+    /// Start of the fault.
     pub since: Instant,
     last_failure: Instant,
 }
@@ -56,36 +56,36 @@ impl Default for WriteHealth {
 }
 
 impl WriteHealth {
-    /// A query failed. What the database refuses for what is in it is no fault.
+    /// Records a failed query. An error caused by the data of one request is not a fault.
     pub fn failed(&self, error: &sqlx::Error) {
         if let Some(reason) = fault_of(error) {
             self.note(reason, Instant::now());
         }
     }
 
-    /// A request could not be answered for this reason.
+    /// Records a fault because of which a request failed.
     pub fn note_fault(&self, reason: &'static str) {
         self.note(reason, Instant::now());
     }
 
-    /// A transaction was committed.
+    /// Records a committed transaction.
     pub fn committed(&self) {
         self.note_commit(Instant::now());
     }
 
-    /// Why nothing can be stored; none while everything can.
+    /// The current fault, if any.
     pub fn fault(&self) -> Option<Fault> {
         self.state().fault
     }
 
-    /// In the Prometheus text format.
+    /// The state in the Prometheus text format.
     pub fn prometheus(&self) -> String {
         let (fault, failures) = (u8::from(self.fault().is_some()), self.failures.value());
         format!(
-            "# HELP frolic_persistence_fault 1 while nothing can be stored\n\
+            "# HELP frolic_persistence_fault 1 while the database cannot store data\n\
              # TYPE frolic_persistence_fault gauge\n\
              frolic_persistence_fault {fault}\n\
-             # HELP frolic_persistence_failures_total Writes and queries that failed because nothing could be stored\n\
+             # HELP frolic_persistence_failures_total Writes and queries that failed because the database could not store data\n\
              # TYPE frolic_persistence_failures_total counter\n\
              frolic_persistence_failures_total {failures}\n"
         )
@@ -96,7 +96,7 @@ impl WriteHealth {
         let mut state = self.state();
         let since = state.fault.map_or(now, |fault| fault.since);
         if state.fault.is_none() {
-            tracing::error!(reason, "the database does not store anything now");
+            tracing::error!(reason, "the database cannot store data");
         }
         state.fault = Some(Fault {
             reason,
@@ -111,11 +111,11 @@ impl WriteHealth {
         let is_over = |fault: &mut Fault| now.duration_since(fault.last_failure) >= QUIET;
         if let Some(fault) = state.fault.take_if(is_over) {
             let seconds = now.duration_since(fault.since).as_secs_f64();
-            tracing::info!(seconds, "the database stores everything again");
+            tracing::info!(seconds, "the database stores data again");
         }
     }
 
-    /// Whether there is no news, or bad news.
+    /// Whether writes fail or no commit was reported for a while.
     fn is_probe_due(&self, now: Instant) -> bool {
         let state = self.state();
         state.fault.is_some() || now.duration_since(state.last_commit) >= PROBE_EVERY
@@ -126,8 +126,7 @@ impl WriteHealth {
     }
 }
 
-/// What a database error means for everybody who wants something stored; none
-/// when it is about one request only.
+/// Reason that affects every write; `None` if the error concerns one request only.
 pub(crate) fn fault_of(error: &sqlx::Error) -> Option<&'static str> {
     match Trouble::of(error) {
         Trouble::Away => Some(reason_of(error)),
@@ -137,7 +136,7 @@ pub(crate) fn fault_of(error: &sqlx::Error) -> Option<&'static str> {
 
 fn reason_of(error: &sqlx::Error) -> &'static str {
     let sqlx::Error::Database(error) = error else {
-        return "the database does not answer";
+        return "the database does not respond";
     };
     let code = error.code().unwrap_or_default();
     let sqlite = Some(&code).filter(|code| code.len() < 5);
@@ -152,12 +151,12 @@ fn reason_of(error: &sqlx::Error) -> &'static str {
             "53100" => "the database's disk is full",
             "25006" => "the database is read-only",
             code if code.starts_with("58") => "the database's disk reports an I/O error",
-            _ => "the database does not answer",
+            _ => "the database does not respond",
         },
     }
 }
 
-/// Looks whether writes are stored, for as long as it is polled.
+/// Probes the database for as long as the future is polled.
 pub async fn watch(platform: Platform) {
     let health = platform.write_health();
     let mut every = tokio::time::interval(PROBE_AGAIN);
@@ -170,23 +169,23 @@ pub async fn watch(platform: Platform) {
     }
 }
 
-/// One probe at a time: one that hangs is waited for, and reported meanwhile.
+/// Runs one probe. A probe that hangs is reported and still waited for, so that at most one runs.
 async fn probe_in_time(db: &AnyPool, health: &WriteHealth) {
     let mut probe = std::pin::pin!(probe(db));
     loop {
         match tokio::time::timeout(PROBE_PATIENCE, probe.as_mut()).await {
             Ok(Ok(())) => return health.committed(),
             Ok(Err(error)) => {
-                tracing::warn!(%error, "a write to try the database failed");
+                tracing::warn!(%error, "a probe write failed");
                 let reason = fault_of(&error).unwrap_or("the database refuses a small write");
                 return health.note_fault(reason);
             }
-            Err(_) => health.note_fault("the database takes too long to store anything"),
+            Err(_) => health.note_fault("the database takes too long to store data"),
         }
     }
 }
 
-/// A row that is written again and again.
+/// Updates a single row.
 async fn probe(db: &AnyPool) -> Result<(), sqlx::Error> {
     let mut transaction = db::begin(db).await?;
     sqlx::query(
@@ -203,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_ends_with_a_commit_after_which_nothing_failed() {
+    fn a_fault_ends_with_a_commit_after_a_quiet_period() {
         let health = WriteHealth::default();
         let began = Instant::now();
         let at = |ms| began + Duration::from_millis(ms);
@@ -214,9 +213,9 @@ mod tests {
         health.note_commit(at(100));
         health.note("full", at(1000));
         assert_eq!(health.fault().map(|fault| fault.since), Some(at(0)));
-        assert!(health.is_probe_due(at(1001)), "until it is over");
+        assert!(health.is_probe_due(at(1001)), "a probe is due during a fault");
         health.note_commit(at(2900));
-        assert!(health.fault().is_some(), "others may still fail");
+        assert!(health.fault().is_some(), "a commit within the quiet period must not end the fault");
         health.note_commit(at(3000));
         assert_eq!(health.fault(), None);
         let text = health.prometheus();
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_concerns_everybody_is_a_fault() {
+    fn only_errors_that_affect_all_writes_are_faults() {
         assert!(fault_of(&sqlx::Error::PoolTimedOut).is_some());
         assert_eq!(fault_of(&sqlx::Error::RowNotFound), None);
     }
