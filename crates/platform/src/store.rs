@@ -1,9 +1,8 @@
-//! The store: packages come in, games are found,
-//! liked and looked after.
+//! The game catalog: publishing, finding, liking and managing games.
 //!
-//! [`publish`] and [`uploads`] take packages; [`channels`] say who gets which
-//! version; [`catalogue`] keeps what is public in memory and [`listing`]
-//! answers from it; [`recorder`] notes plays, players and script errors, and
+//! [`publish`] and [`uploads`] accept packages. [`channels`] decide which player gets
+//! which version. [`catalogue`] caches the public games in memory, and [`listing`]
+//! answers from it. [`recorder`] records plays, players and script errors, and
 //! [`dashboard`] shows them to creators.
 
 pub mod access;
@@ -39,7 +38,7 @@ use crate::ids;
 
 pub use uploads::Uploads;
 
-/// Calls with small bodies.
+/// Routes with small bodies.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(listing::list))
@@ -68,14 +67,14 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(uploads::show, uploads::give_up))
 }
 
-/// Calls that carry a picture.
+/// Routes that receive a picture.
 pub fn picture_routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(pictures::add_screenshot))
         .routes(routes!(pictures::set_thumbnail))
 }
 
-/// Calls that carry a package, or a part of one, or unpack one.
+/// Routes that receive a package or a part of one, or unpack one.
 pub fn upload_routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(publish::upload))
@@ -86,24 +85,24 @@ pub fn upload_routes() -> OpenApiRouter<Platform> {
 
 pub use pictures::PICTURE_BYTES_MAX;
 
-/// Removes what has had its time: old figures, uploads that were given up.
+/// Deletes expired statistics and abandoned uploads.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> {
     recorder::sweep(platform.db(), now_ms).await?;
     uploads::sweep(platform, now_ms).await
 }
 
-/// Brings the listings up to date after somebody changed a game's row.
+/// Updates the listings after a game's row was changed.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn game_changed(platform: &Platform, game_id: &str) -> Result<(), sqlx::Error> {
     platform.catalogue().refresh(platform.db(), game_id).await
 }
 
-/// A body and the tag that says whether it changed.
+/// A response body with its ETag.
 #[derive(Clone, Debug)]
 struct Tagged {
     body: Bytes,
@@ -123,7 +122,7 @@ impl Tagged {
         Self { body, etag }
     }
 
-    /// The body, or 304 to whoever has it already.
+    /// The body, or 304 if the client has it already.
     fn answer(&self, request: &HeaderMap) -> Response {
         let cache = HeaderValue::from_static("no-cache");
         let known = request.get(header::IF_NONE_MATCH);
@@ -142,7 +141,7 @@ impl Tagged {
     }
 }
 
-/// Whether `If-None-Match` names this tag, alone, in a list or as `*`.
+/// Whether `If-None-Match` matches this tag: alone, in a list or as `*`.
 fn names_tag(known: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else {
         return false;
@@ -153,17 +152,17 @@ fn names_tag(known: &HeaderValue, etag: &HeaderValue) -> bool {
     })
 }
 
-/// 409 for an edit of something that has changed since it was looked at.
+/// 409 for an edit that is based on an outdated edition.
 fn edited_meanwhile(edition: u32) -> ApiError {
     ApiError::new(
         StatusCode::CONFLICT,
         "edited_meanwhile",
-        "this game was changed since you looked at it; load it again and repeat your change",
+        "this game was changed in the meantime; load it again and repeat your change",
     )
     .with_details(serde_json::json!({ "edition": edition }))
 }
 
-/// 201 for what is new, 200 for what was there.
+/// 201 for a new object, 200 for an existing one.
 fn created_or_ok<T: Serialize>(new: bool, body: T) -> (StatusCode, Json<T>) {
     let status = if new {
         StatusCode::CREATED

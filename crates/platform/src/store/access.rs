@@ -1,4 +1,4 @@
-//! Who may see and change a game: one place for the rules of visibility.
+//! Access rules of games: who may see and who may change one.
 
 use std::convert::Infallible;
 
@@ -13,8 +13,8 @@ use crate::api::{Channel, GameVisibility};
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 
-/// Who looks, when they say so: pages that everybody may see show more to
-/// some. A token that is not valid (any more) counts as none.
+/// The optional session of a request to a public page. Pages show more to some users.
+/// An invalid or expired token counts as none.
 pub struct Viewer(pub Option<Session>);
 
 impl FromRequestParts<Platform> for Viewer {
@@ -33,12 +33,12 @@ impl FromRequestParts<Platform> for Viewer {
 }
 
 impl Viewer {
-    /// Their id, when they are somebody.
+    /// The id of the signed-in user.
     pub fn user_id(&self) -> Option<&str> {
         self.0.as_ref().map(|session| session.user_id.as_str())
     }
 
-    /// Whether they may see and play this game.
+    /// Whether the viewer may see and play this game.
     pub fn may_see(&self, game: &GameRow) -> bool {
         match &self.0 {
             Some(session) => may_see(game, session),
@@ -47,31 +47,31 @@ impl Viewer {
     }
 }
 
-/// Whether this person may see and play this game: private ones are for their
-/// creator, and for those who judge reports.
+/// Whether this user may see and play this game: private games are visible to their
+/// creator and to moderators.
 pub fn may_see(game: &GameRow, session: &Session) -> bool {
     may_see_as(game, &session.user_id, session.role)
 }
 
-/// The same for somebody who has no session of their own, such as a Socket.IO client.
+/// [`may_see`] for users without an HTTP session, such as Socket.IO clients.
 pub fn may_see_as(game: &GameRow, user_id: &str, role: Role) -> bool {
     game.open_to(user_id) || role >= Role::Moderator
 }
 
-/// The game, for who may see it.
+/// The game, if the viewer may see it.
 ///
 /// # Errors
-/// 404, also for a private game of somebody else: nothing to probe.
+/// 404, also for other creators' private games, so that their ids cannot be probed.
 pub async fn visible(db: &AnyPool, game_id: &str, viewer: &Viewer) -> Result<GameRow, ApiError> {
     let game = games::find(db, game_id).await?;
     game.filter(|game| viewer.may_see(game))
         .ok_or_else(games::unknown_game)
 }
 
-/// The game, for who may change it: its creator and administrators.
+/// The game, if the user may change it: its creator or an administrator.
 ///
 /// # Errors
-/// 404 for a game they cannot see, 403 for one that is not theirs.
+/// 404 for a game that the user cannot see, 403 for another creator's.
 pub async fn owned(db: &AnyPool, game_id: &str, session: &Session) -> Result<GameRow, ApiError> {
     let game = games::find(db, game_id).await?;
     let game = game.filter(|game| may_see(game, session));
@@ -85,10 +85,10 @@ pub async fn owned(db: &AnyPool, game_id: &str, session: &Session) -> Result<Gam
 }
 
 impl Channel {
-    /// All, from the safest to the newest.
+    /// All channels, from the most to the least stable.
     pub const ALL: [Channel; 3] = [Channel::Stable, Channel::Beta, Channel::Dev];
 
-    /// As the database and the interface write it.
+    /// Its name in the database and the API.
     pub fn name(self) -> &'static str {
         match self {
             Channel::Dev => "dev",
@@ -97,7 +97,7 @@ impl Channel {
         }
     }
 
-    /// From [`Channel::name`]; anything else is what everybody gets.
+    /// Parses [`Channel::name`]; unknown names mean `Stable`.
     pub fn from_name(name: &str) -> Self {
         match name {
             "dev" => Channel::Dev,
@@ -108,7 +108,7 @@ impl Channel {
 }
 
 impl GameVisibility {
-    /// As the database and the interface write it.
+    /// Its name in the database and the API.
     pub fn name(self) -> &'static str {
         match self {
             GameVisibility::Public => "public",
@@ -117,7 +117,7 @@ impl GameVisibility {
         }
     }
 
-    /// From [`GameVisibility::name`]; anything else hides.
+    /// Parses [`GameVisibility::name`]; unknown names mean `Private`, the safe side.
     pub fn from_name(name: &str) -> Self {
         match name {
             "public" => GameVisibility::Public,

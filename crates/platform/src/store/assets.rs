@@ -1,9 +1,9 @@
-//! The files of games: pictures, models, sounds, and whole packages where the
-//! creator allows it.
+//! The files of games: pictures, models, sounds, and whole packages where the creator
+//! allows downloads.
 //!
-//! Files are named by their hash and may be cached for ever. Those that belong
-//! only to private games need a grant in their address, which the creator's
-//! own pages and worlds are given: an `<img>` cannot carry a token.
+//! Files are named by their hash and can be cached forever. Files that belong only to
+//! private games need a signed grant in their URL, which the creator's pages and
+//! worlds receive: an `<img>` element cannot send a token.
 
 use axum::Json;
 use axum::body::Body;
@@ -33,19 +33,19 @@ const SCRIPT_MEDIA_TYPE: &str = "application/octet-stream";
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 const FOR_A_WHILE: &str = "public, max-age=300";
 const FOR_ONE: &str = "private, max-age=3600";
-/// Grants end on the hour, at least four hours ahead: the addresses stay the
-/// same for a while, so that browsers can keep what they fetched.
+/// Grants expire on the hour, at least four hours ahead, so that URLs stay stable
+/// long enough for browser caches.
 const GRANT_STEP_S: u64 = 3_600;
 const GRANT_STEPS: u64 = 5;
 
-/// Makes the addresses of a game's files, with grants for a private one.
+/// Builds the URLs of a game's files, with grants for a private game.
 pub struct Grants {
     secret: Option<Vec<u8>>,
     expires_s: u64,
 }
 
 impl Grants {
-    /// For whoever was found to be allowed to see a game.
+    /// For a viewer who is allowed to see the game.
     pub fn of(platform: &Platform, visibility: GameVisibility, now_s: u64) -> Self {
         let private = visibility == GameVisibility::Private;
         Self {
@@ -54,7 +54,7 @@ impl Grants {
         }
     }
 
-    /// For games that everybody may see.
+    /// For public games, which need no grants.
     pub fn none() -> Self {
         Self {
             secret: None,
@@ -62,7 +62,7 @@ impl Grants {
         }
     }
 
-    /// Where a file is.
+    /// URL of a file.
     pub fn cdn_url(&self, sha256: &str) -> String {
         match &self.secret {
             Some(secret) => {
@@ -73,7 +73,7 @@ impl Grants {
         }
     }
 
-    /// Where a game's picture is; the address changes with the picture.
+    /// URL of a game's thumbnail; it changes with the picture.
     pub fn thumbnail_url(&self, game_id: &str, sha256: &str) -> String {
         match &self.secret {
             Some(_) => self.cdn_url(sha256),
@@ -82,7 +82,7 @@ impl Grants {
     }
 }
 
-/// What stands for a picture in the address of a thumbnail.
+/// The part of the hash that identifies the picture in a thumbnail URL.
 fn version(sha256: &str) -> &str {
     sha256.get(..8).unwrap_or("")
 }
@@ -92,7 +92,7 @@ fn names_version(sha256: &str, given: Option<&str>) -> bool {
 }
 
 fn grant(secret: &[u8], sha256: &str, expires_s: u64) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("any length of key will do");
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC accepts keys of any length");
     mac.update(format!("frolic cdn grant\n{sha256}\n{expires_s}").as_bytes());
     let code = hex::encode(mac.finalize().into_bytes());
     format!("{expires_s}.{}", code.get(..32).unwrap_or(&code))
@@ -110,17 +110,17 @@ fn is_granted(secret: &[u8], sha256: &str, given: &str, now_s: u64) -> bool {
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct FilesQuery {
-    /// Of the version that this world runs, not of the one that everybody gets.
+    /// Select the version that this world runs, instead of the current version.
     world_id: Option<String>,
 }
 
-/// The files of a game and where they are.
+/// The files of a game with their URLs.
 ///
 /// # Errors
-/// 404 when there is no such game.
+/// 404 when the game does not exist.
 #[utoipa::path(
     get, path = "/api/games/{id}/files", tag = "store",
-    params(("id" = String, Path, description = "Slug of the game"), FilesQuery),
+    params(("id" = String, Path, description = "Game id"), FilesQuery),
     responses(
         (status = 200, body = GameFiles),
         (status = 400, body = ErrorBody),
@@ -137,7 +137,8 @@ pub async fn files(
     let db = platform.db();
     let game = access::visible(db, &game_id, &viewer).await?;
     let revision = match query.world_id {
-        // Worlds of an older version stay whole while a newer one is out.
+        // A world of an older version needs its own files after an update was
+        // released.
         Some(world_id) => worlds::find(db, &world_id)
             .await?
             .filter(|world| world.spec.game_id == game_id)
@@ -173,24 +174,24 @@ pub async fn files(
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ThumbnailQuery {
-    /// A copy of about this width in pixels, as WebP.
+    /// Requested width in pixels; the copy is WebP.
     #[serde(default)]
     w: Option<u32>,
-    /// How the hash of the picture begins; part of the addresses that are
-    /// given out, so that a picture can be cached until there is another.
+    /// Prefix of the picture's hash. URLs given out contain it, so that responses can
+    /// be cached until the picture changes.
     v: Option<String>,
 }
 
-/// A game's picture.
+/// A game's thumbnail.
 ///
 /// # Errors
-/// 404 when there is no such game, or it has no picture.
+/// 404 when the game does not exist or has no thumbnail.
 #[utoipa::path(
     get, path = "/api/games/{id}/thumbnail", tag = "store",
-    params(("id" = String, Path, description = "Slug of the game"), ThumbnailQuery),
+    params(("id" = String, Path, description = "Game id"), ThumbnailQuery),
     responses(
         (status = 200, description = "PNG, JPEG or WebP", content_type = "image/*"),
-        (status = 304, description = "Not changed since `If-None-Match`"),
+        (status = 304, description = "Not modified since `If-None-Match`"),
         (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)
     ),
@@ -226,22 +227,22 @@ pub async fn thumbnail(
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct CdnQuery {
-    /// For files of private games; part of the addresses that are given out.
+    /// Signed grant for files of private games; part of the URLs given out.
     grant: Option<String>,
-    /// Of a picture, a copy of about this width in pixels, as WebP.
+    /// Requested width of a picture in pixels; the copy is WebP.
     w: Option<u32>,
 }
 
-/// A file by its SHA-256: assets of games, never packages.
+/// A file by its SHA-256: an asset of a game, never a package.
 ///
 /// # Errors
-/// 404 for anything that is not the hash of such a file.
+/// 404 when no asset has this hash.
 #[utoipa::path(
     get, path = "/cdn/{sha256}", tag = "store",
     params(("sha256" = String, Path, description = "SHA-256 in lower-case hex"), CdnQuery),
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream"),
-        (status = 304, description = "Not changed since `If-None-Match`"),
+        (status = 304, description = "Not modified since `If-None-Match`"),
         (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)
     )
@@ -272,17 +273,17 @@ pub async fn cdn(
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct DownloadQuery {
-    /// Another version than the one everybody gets; for its creator.
+    /// Revision to download instead of the current one; for the creator.
     revision: Option<String>,
 }
 
-/// The package of a game, where its creator allows it.
+/// The package of a game, if its creator allows downloads.
 ///
 /// # Errors
-/// 403 where they do not, 404 when there is no such game or version.
+/// 403 if they do not, 404 when the game or version does not exist.
 #[utoipa::path(
     get, path = "/api/games/{id}/download", tag = "store",
-    params(("id" = String, Path, description = "Slug of the game"), DownloadQuery),
+    params(("id" = String, Path, description = "Game id"), DownloadQuery),
     responses(
         (status = 200, description = "A `.game` file", content_type = "application/zip"),
         (status = 400, body = ErrorBody),
@@ -311,7 +312,7 @@ pub async fn download(
     let other = wanted.is_some_and(|wanted| *wanted != game.revision);
     if !theirs && (other || !allowed) {
         return Err(ApiError::forbidden(
-            "the creator of this game does not offer its package",
+            "the creator of this game does not allow downloads",
         ));
     }
     let revision = match query.revision {
@@ -325,7 +326,7 @@ pub async fn download(
     };
     let archive = platform.blobs().get(&revision).await?;
     let archive =
-        archive.ok_or_else(|| ApiError::not_found("package_not_found", "this package is gone"))?;
+        archive.ok_or_else(|| ApiError::not_found("package_not_found", "this package no longer exists"))?;
     let name = format!("attachment; filename=\"{game_id}.game\"");
     let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
     let mut response = Response::new(Body::from(archive));
@@ -337,10 +338,10 @@ pub async fn download(
     Ok(response)
 }
 
-/// A file that some game has.
+/// A file of at least one game.
 struct FileRow {
     media_type: String,
-    /// Whether all games that have it are private.
+    /// Whether all games with this file are private.
     private: bool,
 }
 
@@ -367,7 +368,7 @@ async fn find(db: &AnyPool, sha256: &str) -> Result<Option<FileRow>, sqlx::Error
 }
 
 fn unknown_file() -> ApiError {
-    ApiError::not_found("file_not_found", "there is no such file")
+    ApiError::not_found("file_not_found", "file not found")
 }
 
 async fn send(
@@ -380,7 +381,7 @@ async fn send(
 ) -> Result<Response, ApiError> {
     let (blobs, media_type) = match file {
         Some(file) => (platform.blobs(), file.media_type),
-        // Compiled scripts are no files of any package.
+        // Compiled scripts belong to no package.
         None => (platform.script_blobs(), SCRIPT_MEDIA_TYPE.to_owned()),
     };
     let compressible = encoding::is_compressible(&media_type);

@@ -1,13 +1,12 @@
-//! What is public, in memory: listings are asked for far more often than games
-//! change, so they are answered without the database.
+//! The public games, cached in memory: listings are requested far more often than
+//! games change, so they are answered without the database.
 //!
-//! The rows are read once. From then on a change of a game replaces its row at
-//! once, and a play or a like counts at once; what others changed without
-//! saying so is found by going over all rows again and again, few at a time
-//! ([`sweep`]), so that nobody waits for it. From the rows a [`View`] is made:
-//! the orders, and the pages that were asked for, ready to be sent. A view
-//! lives for about a second. Many games are put in order on another thread;
-//! who asks meanwhile gets the old view.
+//! All rows are read once. After that, a change of a game replaces its row, and plays
+//! and likes are counted in memory. Changes by other programs are found by a
+//! background pass over all rows in small steps ([`sweep`]). A [`View`] is built from
+//! the rows: the sort orders, and rendered pages. A view lives for about a second. A
+//! large catalog is sorted on another thread; requests get the previous view in the
+//! meantime.
 
 mod search;
 mod sweep;
@@ -33,44 +32,45 @@ use crate::Platform;
 use crate::error::ApiError;
 use crate::names;
 
-/// Games that are listed; of more, those that were played most lately.
+/// Maximum number of listed games. With more games, the most recently played are
+/// listed.
 const GAMES_MAX: u32 = 50_000;
-/// Players come and go, and plays fade.
+/// Views expire because players come and go and the weight of plays decays.
 const VIEW_LIFE: Duration = Duration::from_secs(1);
-/// Few games are put in order at once whenever something happens, many behind
-/// the view that is there, and not more often than this.
+/// A catalog of up to this size is sorted at once after each change; a larger one in
+/// the background, at most once per `MANY_GAMES_PAUSE`.
 const FEW_GAMES: usize = 1_000;
 const MANY_GAMES_PAUSE: Duration = Duration::from_millis(250);
-/// Rows that are read before others have a turn.
+/// Rows to read before yielding to other tasks.
 const ROWS_AT_ONCE: usize = 32;
 
 /// The public games.
 #[derive(Default)]
 pub struct Catalogue {
     inner: Mutex<Inner>,
-    /// Held by whoever reads rows, until they are in their place.
+    /// Held while all rows are read, until they are stored.
     loading: tokio::sync::Mutex<()>,
-    /// Held by whoever goes over the rows again, and by whoever makes the next
-    /// view: one of each is enough.
+    /// Held during a sweep step and while the next view is built, so that at most one
+    /// of each runs.
     sweeping: Arc<tokio::sync::Mutex<()>>,
     ordering: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
 struct Inner {
-    /// By id.
+    /// Games by id.
     games: BTreeMap<String, Entry>,
-    /// Since the games were read.
+    /// State of the sweep; `None` until the games were read.
     sweep: Option<Sweep>,
     shelf: Option<Arc<Shelf>>,
     view: Option<Arc<View>>,
-    /// Whether something was counted that the view does not have.
+    /// Whether counts changed since the view was built.
     stale: bool,
-    /// Rises when games change.
+    /// Incremented when games change.
     version: u64,
 }
 
-/// What a view is made of.
+/// The input of a view.
 struct Draft {
     version: u64,
     shelf: Arc<Shelf>,
@@ -85,15 +85,15 @@ struct Entry {
     likes: u32,
     play_heat: f64,
     like_heat: f64,
-    /// The round of the sweep that saw it last.
+    /// The last sweep round that saw this row.
     round: u32,
 }
 
 impl Catalogue {
-    /// The games as they are now.
+    /// The current view.
     ///
     /// # Errors
-    /// When they were never read and the database refuses.
+    /// When the rows were never read and the database fails.
     pub async fn view(&self, platform: &Platform) -> Result<Arc<View>, ApiError> {
         let now_ms = platform.clock().now_ms();
         let due = self
@@ -115,7 +115,8 @@ impl Catalogue {
     }
 
     async fn load(&self, platform: &Platform) -> Result<(), ApiError> {
-        // What is counted in memory only would be forgotten.
+        // Write the counts that are only in memory, or reading the rows would lose
+        // them.
         platform.recorder().flush(platform.db()).await?;
         let query = select("ORDER BY g.play_heat DESC, g.created_at DESC LIMIT $1");
         let mut rows = sqlx::query(sqlx::AssertSqlSafe(query))
@@ -139,7 +140,7 @@ impl Catalogue {
     /// Reads one game again.
     ///
     /// # Errors
-    /// When the database refuses.
+    /// When the database fails.
     pub async fn refresh(&self, db: &AnyPool, game_id: &str) -> Result<(), sqlx::Error> {
         let _turn = self.loading.lock().await;
         let Some(round) = self.inner().sweep.as_ref().map(Sweep::round) else {
@@ -159,13 +160,13 @@ impl Catalogue {
                 inner.games.remove(game_id);
             }
         }
-        // Who changed it must see it changed.
+        // The client that changed the game must see the change at once.
         inner.view = None;
         inner.games_changed();
         Ok(())
     }
 
-    /// Reads everything again before the next listing: many games changed.
+    /// Drops all rows, so that the next listing reads them again: many games changed.
     pub fn forget(&self) {
         let mut inner = self.inner();
         *inner = Inner {
@@ -182,7 +183,7 @@ impl Catalogue {
         });
     }
 
-    /// Takes over how many like a game.
+    /// Sets a game's like count and weight.
     pub fn liked(&self, game_id: &str, likes: u32, heat: f64) {
         self.count(game_id, |entry| {
             entry.likes = likes;
@@ -190,7 +191,7 @@ impl Catalogue {
         });
     }
 
-    /// Notes that players came or went.
+    /// Marks the view stale: player counts changed.
     pub fn players_changed(&self) {
         self.inner().stale = true;
     }
@@ -226,7 +227,7 @@ impl Catalogue {
         view
     }
 
-    /// Makes the next view while the old one is still shown.
+    /// Builds the next view in the background while the old one is served.
     fn order_behind(&self, platform: &Platform) {
         let Ok(doing) = self.ordering.clone().try_lock_owned() else {
             return;
@@ -239,7 +240,7 @@ impl Catalogue {
             let version = draft.version;
             let view = Arc::new(draft.into_view());
             let mut inner = catalogue.inner();
-            // A game that was changed meanwhile must be seen as it is now.
+            // A game that changed in the meantime must be shown in its new state.
             if inner.version == version {
                 inner.view = Some(view);
             }
@@ -247,20 +248,19 @@ impl Catalogue {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        // Every critical section leaves the rows whole, even on a panic.
+        // Every critical section leaves the rows consistent, even if it panics.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
-    /// Takes over a row that was read; whether a listing shows it differently.
+    /// Stores a row that was read; returns whether a listing shows it differently.
     fn put(&mut self, mut entry: Entry) -> bool {
         let Some(known) = self.games.get_mut(&entry.card.summary.id) else {
             self.games.insert(entry.card.summary.id.clone(), entry);
             return true;
         };
-        // Plays only ever grow, and the database may be behind by those that
-        // wait to be written.
+        // Plays only grow, and the database may lack plays that are not written yet.
         entry.plays = entry.plays.max(known.plays);
         entry.play_heat = entry.play_heat.max(known.play_heat);
         let changed = *entry.card != *known.card;
@@ -268,7 +268,7 @@ impl Inner {
         changed
     }
 
-    /// Notes that there are other games, or other words about them.
+    /// Notes that the set of games or their texts changed.
     fn games_changed(&mut self) {
         self.shelf = None;
         self.stale = true;
@@ -295,7 +295,7 @@ impl Inner {
             let cards = self.games.values().map(|entry| entry.card.clone());
             Arc::new(Shelf::of(cards.collect()))
         });
-        // What is counted from here on is for the next one.
+        // Counts from here on belong to the next view.
         self.stale = false;
         Draft {
             version: self.version,
@@ -313,7 +313,7 @@ impl Draft {
     }
 }
 
-/// Reads public games, those that `which` asks for.
+/// The query for public games, restricted by the SQL condition `which`.
 fn select(which: &str) -> String {
     format!(
         "SELECT {SUMMARY_COLUMNS}, g.created_at, g.featured, g.featured_at, g.play_heat, g.like_heat
@@ -324,9 +324,9 @@ fn select(which: &str) -> String {
 
 impl Entry {
     fn read(row: &AnyRow, round: u32) -> Result<Self, sqlx::Error> {
-        // Only public games come here.
+        // Only public games are listed, so no grants are needed.
         let mut summary = summary(row, 0, &Grants::none())?;
-        // Counted beside the card, which stays the same.
+        // Counts are stored beside the card, so that the card stays unchanged.
         let (plays, likes) = (take(&mut summary.plays), take(&mut summary.likes));
         let featured = row.try_get::<i64, _>("featured")? != 0;
         let featured_at: i64 = row.try_get("featured_at")?;

@@ -1,9 +1,9 @@
-//! Channels: dev for the creator, beta for whoever asks, stable for
-//! everybody; a new version comes to a share of the players first, and one call
-//! goes back.
+//! Release channels: dev for the creator, beta by choice of the player, stable for
+//! everyone. A new version can go to a percentage of the players first, and one call
+//! rolls back.
 //!
-//! A world keeps the version it runs: a change of a channel only decides where
-//! the next join goes, so that nobody is kicked by an update.
+//! A running world keeps its version: a channel change affects only later joins, so
+//! an update disconnects no player.
 
 mod change;
 mod read;
@@ -25,11 +25,10 @@ use crate::moderation::Member;
 pub use change::{Change, apply, bump_edition, refresh_visibility};
 pub use read::{beta_version, find as given, of_game};
 
-/// The version of a game that this person gets when they join: by channel,
-/// and by the share that a new version is out to.
+/// The version of a game for a joining player, by channel and rollout percentage.
 ///
 /// # Errors
-/// 404 for a channel without a version, 403 for somebody else's dev channel.
+/// 404 for a channel without a version, 403 for another creator's dev channel.
 pub async fn for_player(
     db: &AnyPool,
     game: GameRow,
@@ -45,7 +44,7 @@ pub async fn for_player(
                 && session.role < Role::Moderator
             {
                 return Err(ApiError::forbidden(
-                    "the dev version of a game is for its creator; join without a channel",
+                    "only the creator may join the dev version of a game; join without a channel",
                 ));
             }
             let found = read::find(db, &game.game_id, channel).await?;
@@ -85,21 +84,21 @@ pub async fn for_player(
     })
 }
 
-/// Whether a person is among the first `pct` of a hundred to get a revision.
-/// The same person always is, or is not, and stays in when the share grows.
+/// Whether a player is in the first `pct` percent for a revision. The result is
+/// deterministic, and a player stays included when the percentage grows.
 fn is_in_share(game_id: &str, revision: &str, user_id: &str, pct: u32) -> bool {
     let hash = ids::secret_digest(&format!("{game_id}\n{revision}\n{user_id}"));
     let [a, b, c, d, ..] = hash;
     u32::from_le_bytes([a, b, c, d]) % 100 < pct
 }
 
-/// What the channels of your game give, and what happened to them.
+/// The channels of your game and their history.
 ///
 /// # Errors
-/// 404 for a game you cannot see, 403 for one that is not yours.
+/// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     get, path = "/api/creator/games/{id}/channels", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = GameChannels),
         (status = 400, body = ErrorBody),
@@ -118,16 +117,16 @@ pub async fn show(
     Ok(Json(read::page(platform.db(), &game).await?))
 }
 
-/// Gives a version to a channel, to all its players or to a share of them.
+/// Releases a version to a channel, for all players or a percentage.
 ///
 /// # Errors
-/// 404 for an unknown version, 409 when the game was changed meanwhile or
-/// there is nothing to roll out.
+/// 404 for an unknown version, 409 when the game was changed in the meantime or there
+/// is nothing to roll out.
 #[utoipa::path(
     put, path = "/api/games/{id}/channels/{channel}", tag = "creator",
     params(
-        ("id" = String, Path, description = "Slug of the game"),
-        ("channel" = Channel, Path, description = "Which channel")
+        ("id" = String, Path, description = "Game id"),
+        ("channel" = Channel, Path, description = "Channel")
     ),
     request_body = SetChannel,
     responses(
@@ -168,15 +167,16 @@ pub async fn set(
     .await
 }
 
-/// Goes back: ends a roll-out, or gives the version before to everybody.
+/// Rolls back: ends a rollout, or restores the previous version.
 ///
 /// # Errors
-/// 409 when the game was changed meanwhile, or there is nothing to go back to.
+/// 409 when the game was changed in the meantime, or there is nothing to roll back
+/// to.
 #[utoipa::path(
     post, path = "/api/games/{id}/channels/{channel}/rollback", tag = "creator",
     params(
-        ("id" = String, Path, description = "Slug of the game"),
-        ("channel" = Channel, Path, description = "Which channel")
+        ("id" = String, Path, description = "Game id"),
+        ("channel" = Channel, Path, description = "Channel")
     ),
     request_body = AtEdition,
     responses(

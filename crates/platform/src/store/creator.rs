@@ -1,4 +1,4 @@
-//! A creator's own games, the hidden ones too.
+//! A creator's own games, including hidden ones.
 
 use axum::Json;
 use axum::extract::State;
@@ -23,7 +23,7 @@ const COLUMNS: &str = "g.visibility, g.chosen_visibility, g.published, g.taken_d
 /// Your games, the last changed first.
 ///
 /// # Errors
-/// 400 for a page that cannot be.
+/// 400 for an invalid page.
 #[utoipa::path(
     get, path = "/api/creator/games", tag = "creator",
     params(PageQuery),
@@ -70,10 +70,10 @@ pub async fn games(
 /// One of your games.
 ///
 /// # Errors
-/// 404 for a game you cannot see, 403 for one that is not yours.
+/// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     get, path = "/api/creator/games/{id}", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = CreatorGame),
         (status = 400, body = ErrorBody),
@@ -95,7 +95,7 @@ pub async fn game(
 /// A game as its creator sees it.
 ///
 /// # Errors
-/// 404 when there is none.
+/// 404 when it does not exist.
 pub async fn find(platform: &Platform, game_id: &str) -> Result<CreatorGame, ApiError> {
     let query = format!(
         "SELECT {SUMMARY_COLUMNS}, {COLUMNS} FROM games g JOIN users u ON u.user_id = g.creator_id

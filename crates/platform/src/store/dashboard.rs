@@ -1,5 +1,4 @@
-//! The creator's dashboard: plays, players at once, who comes back,
-//! what scripts do wrong.
+//! The creator's dashboard: plays, concurrent players, retention, script errors.
 
 use std::collections::HashMap;
 
@@ -24,25 +23,25 @@ use crate::extract::{ApiPath, ApiQuery};
 const DAYS: u32 = 28;
 const DAYS_MAX: u32 = 90;
 const ERRORS_SHOWN: i64 = 100;
-/// More spans than 90 days have.
+/// Row limit; more than the number of spans in 90 days.
 const SAMPLES_MAX: i64 = 30_000;
 
 /// Query of the dashboard.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct DashboardQuery {
-    /// How many days, today among them; 28 without it.
+    /// Number of days including today; default 28.
     #[param(minimum = 1, maximum = 90)]
     days: Option<u32>,
 }
 
-/// Figures of your game.
+/// Statistics of your game.
 ///
 /// # Errors
-/// 404 for a game you cannot see, 403 for one that is not yours.
+/// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     get, path = "/api/creator/games/{id}/dashboard", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game"), DashboardQuery),
+    params(("id" = String, Path, description = "Game id"), DashboardQuery),
     responses(
         (status = 200, body = GameDashboard),
         (status = 400, body = ErrorBody),
@@ -101,7 +100,7 @@ async fn totals(platform: &Platform, game_id: &str) -> Result<DashboardTotals, s
     })
 }
 
-/// Every day of the span, also those on which nothing happened.
+/// Every day of the period, including days without plays.
 async fn days(
     db: &AnyPool,
     game_id: &str,
@@ -153,13 +152,14 @@ async fn days(
         .collect())
 }
 
-/// `2026-11-16` of a day since 1970.
+/// Formats a day number since 1970 as `2026-11-16`.
 fn date(day: i64) -> String {
     let moment = rfc3339(day.saturating_mul(DAY_MS));
     moment.get(..10).unwrap_or("1970-01-01").to_owned()
 }
 
-/// Shares of those who could have come back by now; `days` end today.
+/// Retention rates over the players for whom enough days have passed. `days` ends
+/// today.
 fn retention(days: &[DashboardDay]) -> Retention {
     let share = |after: usize, back: fn(&DashboardDay) -> u32| {
         let could = days.get(..days.len().saturating_sub(after)).unwrap_or(&[]);
@@ -178,8 +178,8 @@ fn retention(days: &[DashboardDay]) -> Retention {
     }
 }
 
-/// Length of the spans of a plot: so many that it is fine, so few that it is
-/// quick.
+/// Interval between plotted points: fine enough to be useful, coarse enough to render
+/// fast.
 fn span_ms(days: u32) -> i64 {
     let minutes = match days {
         ..=1 => 5,
@@ -223,12 +223,12 @@ async fn samples(
         .collect())
 }
 
-/// The last of servers and, as many, of browsers: who makes errors up must not
-/// hide those that nobody made up.
+/// The latest server errors and, equally many, browser errors: a client that makes up
+/// errors must not hide real ones.
 async fn errors(db: &AnyPool, game_id: &str) -> Result<Vec<ScriptErrorInfo>, sqlx::Error> {
     let mut errors = errors_of(db, game_id, "e.browser = ''").await?;
     errors.extend(errors_of(db, game_id, "e.browser <> ''").await?);
-    // RFC 3339 of one time zone sorts as text.
+    // RFC 3339 timestamps in one time zone sort as text.
     errors.sort_by(|a, b| b.last_at.cmp(&a.last_at));
     Ok(errors)
 }

@@ -1,5 +1,5 @@
-//! What creators change on the site: title, description, tags, who sees the
-//! game, whether it is published; and what moderators put on the front page.
+//! Edits on the site: a game's title, description, tags and visibility, publishing
+//! it, and featuring by moderators.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,13 +16,13 @@ use crate::extract::{ApiJson, ApiPath};
 use crate::moderation::Member;
 use crate::texts;
 
-/// Changes the page of your game; what is left out stays.
+/// Changes the page of your game. Omitted fields stay unchanged.
 ///
 /// # Errors
-/// 400 for a text that is too long, 409 when the game was changed meanwhile.
+/// 400 for a text that is too long, 409 when the game was changed in the meantime.
 #[utoipa::path(
     patch, path = "/api/games/{id}", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     request_body = EditGame,
     responses(
         (status = 200, body = CreatorGame),
@@ -51,13 +51,13 @@ pub async fn edit(
     .await
 }
 
-/// Lets others play your game, as its visibility says.
+/// Publishes your game with its chosen visibility.
 ///
 /// # Errors
-/// 409 for a game without a stable version, or one that was taken down.
+/// 409 for a game without a stable version, or one that moderators took down.
 #[utoipa::path(
     post, path = "/api/games/{id}/publish", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     request_body = AtEdition,
     responses(
         (status = 200, body = CreatorGame),
@@ -88,13 +88,14 @@ pub async fn publish(
         if row.try_get::<i64, _>("taken_down")? != 0 {
             return Err(conflict(
                 "taken_down",
-                "moderators took this game down; see the notice about it, and appeal there",
+                "moderators took this game down; you can appeal in the notice about it",
             ));
         }
         if row.try_get::<String, _>("stable")?.is_empty() {
             return Err(conflict(
                 "nothing_to_publish",
-                "this game has no stable version; give one of its versions to the channel stable",
+                "this game has no stable version; release one of its versions to the stable \
+                    channel first",
             ));
         }
         set_published(connection, &game_id, true).await
@@ -102,13 +103,14 @@ pub async fn publish(
     .await
 }
 
-/// Keeps your game to yourself. Who plays it may go on; nobody new comes in.
+/// Hides your game from other users. Current players may continue; new players cannot
+/// join.
 ///
 /// # Errors
-/// 409 when the game was changed meanwhile.
+/// 409 when the game was changed in the meantime.
 #[utoipa::path(
     post, path = "/api/games/{id}/unpublish", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     request_body = AtEdition,
     responses(
         (status = 200, body = CreatorGame),
@@ -136,13 +138,13 @@ pub async fn unpublish(
     .await
 }
 
-/// Puts a game on the front page, or takes it off; for moderators.
+/// Features a game on the front page, or stops featuring it; for moderators.
 ///
 /// # Errors
-/// 403 for anybody else.
+/// 403 for other users.
 #[utoipa::path(
     put, path = "/api/games/{id}/featured", tag = "store",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     request_body = FeatureRequest,
     responses(
         (status = 204, description = "Done"),
@@ -180,7 +182,7 @@ pub async fn feature(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Does something to a game of one's own, when nobody else did meanwhile.
+/// Runs a change of the user's own game if its edition is current.
 pub(super) async fn change(
     platform: &Platform,
     session: &Session,
@@ -215,9 +217,9 @@ async fn set_published(
     Ok(())
 }
 
-/// An edit, checked.
+/// A validated edit.
 struct Changes {
-    /// Column, value, and the name under which it counts as edited.
+    /// Column, value, and the field name that is marked as edited.
     texts: Vec<(&'static str, String)>,
     downloads: Option<bool>,
 }
@@ -266,7 +268,7 @@ impl Changes {
                 "visibility" => "chosen_visibility",
                 other => other,
             };
-            // The column is one of ours, never a client's.
+            // The column name comes from this program, never from a client.
             let query = format!("UPDATE games SET {column} = $1 WHERE game_id = $2");
             sqlx::query(sqlx::AssertSqlSafe(query))
                 .bind(value)
@@ -288,8 +290,8 @@ impl Changes {
     }
 }
 
-/// Notes what does not follow `game.toml` any more, and what does again. The
-/// transaction has the game's row already.
+/// Records which fields no longer follow `game.toml`, and which follow it again. The
+/// transaction must hold the game's row.
 pub(super) async fn mark_edited(
     connection: &mut AnyConnection,
     game_id: &str,

@@ -1,4 +1,4 @@
-//! Games as rows, and the page of one game.
+//! Game rows, and the page of one game.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -18,51 +18,51 @@ use crate::error::ApiError;
 use crate::extract::ApiPath;
 
 const VERSIONS_SHOWN: i64 = 50;
-/// Worlds of a game that its page shows, the fullest first.
+/// Maximum number of worlds on a game's page, the fullest first.
 const SERVERS_SHOWN: usize = 100;
 /// Columns that [`summary`] reads, of `games g JOIN users u`.
 pub(super) const SUMMARY_COLUMNS: &str = "g.game_id, g.name, g.description, g.tags, \
      g.capabilities, g.version, g.max_players, g.thumbnail_sha256, g.plays, g.likes, \
      u.username AS creator";
 
-/// What is needed of a game to make worlds of it.
+/// The fields of a game that are needed to start worlds.
 #[derive(Clone, Debug)]
 pub struct GameRow {
-    /// Slug.
+    /// Game id (slug).
     pub game_id: String,
     /// Title.
     pub name: String,
-    /// Who may change it.
+    /// The creator's user id.
     pub creator_id: String,
-    /// Package to run.
+    /// The package to run.
     pub revision: String,
-    /// The channel that gives it.
+    /// The channel of that revision.
     pub channel: Channel,
-    /// Players that fit into one world.
+    /// Maximum number of players per world.
     pub max_players: u32,
-    /// How long its worlds may be empty.
+    /// Seconds until an empty world stops.
     pub idle_stop_s: u32,
-    /// Whether its worlds are kept.
+    /// Whether its worlds persist.
     pub persistent: bool,
-    /// Who can find and play it now.
+    /// Effective visibility.
     pub visibility: GameVisibility,
-    /// The package that a share of the players gets already.
+    /// A rollout in progress.
     pub rollout: Option<Rollout>,
-    /// Counts its changes.
+    /// Edit counter, for conflict detection.
     pub edition: u32,
 }
 
-/// A package on its way to everybody.
+/// A package that is released to a percentage of the players.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollout {
     /// The package.
     pub revision: String,
-    /// Of a hundred players.
+    /// Percentage of players.
     pub pct: u32,
 }
 
 impl GameRow {
-    /// Whether this person may see and play it.
+    /// Whether this user may see and play the game.
     pub fn open_to(&self, user_id: &str) -> bool {
         self.visibility != GameVisibility::Private || self.creator_id == user_id
     }
@@ -70,17 +70,16 @@ impl GameRow {
 
 /// The page of one game.
 ///
-/// Unlisted games are found by whoever has the link, private ones by their
-/// creator.
+/// Unlisted games are visible to users with the link, private ones to their creator.
 ///
 /// # Errors
-/// 404 when there is no such game.
+/// 404 when the game does not exist.
 #[utoipa::path(
     get, path = "/api/games/{id}", tag = "store",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = GameDetail),
-        (status = 304, description = "Not changed since `If-None-Match`"),
+        (status = 304, description = "Not modified since `If-None-Match`"),
         (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)
     ),
@@ -93,7 +92,7 @@ pub async fn show(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (db, now_s) = (platform.db(), platform.clock().now_s());
-    // Who has just joined sees their own play counted.
+    // A player who has just joined must see their own play counted.
     platform.recorder().settle(&platform, &game_id).await?;
     let game = access::visible(db, &game_id, &viewer).await?;
     let query = format!(
@@ -139,17 +138,17 @@ fn running_worlds(platform: &Platform, game_id: &str) -> Vec<RunningWorld> {
     worlds
 }
 
-/// Players in all worlds of a game.
+/// Number of players in all worlds of a game.
 pub(super) fn players_now(platform: &Platform, game_id: &str) -> u32 {
     let servers = platform.fleet().all().into_iter();
     let of_game = servers.filter(|server| server.spec.game_id == game_id);
     of_game.fold(0, |sum, server| sum.saturating_add(server.players()))
 }
 
-/// The game with this id, as everybody gets it.
+/// The game with this id, on its stable channel.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn find(db: &AnyPool, game_id: &str) -> Result<Option<GameRow>, sqlx::Error> {
     let row = sqlx::query(
         "SELECT g.game_id, g.name, g.creator_id, g.revision, g.max_players, g.idle_stop_s,
@@ -185,9 +184,9 @@ pub async fn find(db: &AnyPool, game_id: &str) -> Result<Option<GameRow>, sqlx::
     }))
 }
 
-/// 404 for a game.
+/// 404 for an unknown game.
 pub fn unknown_game() -> ApiError {
-    ApiError::not_found("game_not_found", "there is no such game in the store")
+    ApiError::not_found("game_not_found", "game not found")
 }
 
 async fn versions(db: &AnyPool, game_id: &str) -> Result<Vec<GameVersion>, sqlx::Error> {

@@ -1,4 +1,4 @@
-//! Likes: one per person and game, and they can be taken back.
+//! Likes: one per user and game.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,13 +13,13 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::ApiPath;
 
-/// Likes a game; again changes nothing.
+/// Likes a game. Idempotent.
 ///
 /// # Errors
-/// 404 when there is no such game.
+/// 404 when the game does not exist.
 #[utoipa::path(
     put, path = "/api/games/{id}/like", tag = "store",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = LikeState),
         (status = 400, body = ErrorBody),
@@ -36,13 +36,13 @@ pub async fn like(
     set(&platform, session, &game_id, true).await
 }
 
-/// Takes a like back; again changes nothing.
+/// Removes your like. Idempotent.
 ///
 /// # Errors
-/// 404 when there is no such game.
+/// 404 when the game does not exist.
 #[utoipa::path(
     delete, path = "/api/games/{id}/like", tag = "store",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = LikeState),
         (status = 400, body = ErrorBody),
@@ -59,10 +59,10 @@ pub async fn unlike(
     set(&platform, session, &game_id, false).await
 }
 
-/// Whether somebody likes a game.
+/// Whether a user likes a game.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn likes(db: &AnyPool, game_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
     let row = sqlx::query("SELECT 1 AS liked FROM game_likes WHERE game_id = $1 AND user_id = $2")
         .bind(game_id)
@@ -83,7 +83,7 @@ async fn set(
     access::visible(platform.db(), game_id, &viewer).await?;
     let now = platform.clock().now_ms();
     let mut transaction = crate::db::begin(platform.db()).await?;
-    // The row of the game first, so that two likes of one person take turns.
+    // Lock the game's row first, which serializes concurrent likes of one user.
     sqlx::query("UPDATE games SET likes = likes WHERE game_id = $1")
         .bind(game_id)
         .execute(&mut *transaction)

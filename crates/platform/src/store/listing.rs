@@ -16,19 +16,19 @@ use crate::names;
 use crate::paging::Page;
 
 const PAGE_SIZE: u32 = 24;
-/// Characters of a search, a tag or a name that are looked at.
+/// Maximum number of characters of a search, tag or name that are used.
 const QUERY_CHARS_MAX: usize = 64;
 
 /// Query of `GET /api/games`.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
-    /// The order; `featured` shows only what moderators chose.
+    /// Sort order; `featured` lists only games that moderators featured.
     #[serde(default)]
     #[param(inline)]
     sort: Sort,
-    /// Words to find in titles, descriptions, tags and names of creators. The best matches come
-    /// first, and words with a typo in them are found too.
+    /// Words to find in titles, descriptions, tags and creators' names. The best
+    /// matches come first; words with typos match too.
     #[serde(default)]
     q: String,
     /// Only games with this tag.
@@ -37,10 +37,10 @@ pub struct ListQuery {
     /// Only games of the creator with this name.
     #[serde(default)]
     creator: String,
-    /// From 1.
+    /// Page number, from 1.
     #[param(minimum = 1, maximum = 10_000)]
     page: Option<u32>,
-    /// Games on a page; 24 without it.
+    /// Page size; default 24.
     #[param(minimum = 1, maximum = 100)]
     per_page: Option<u32>,
 }
@@ -54,16 +54,16 @@ enum Sort {
     Featured,
 }
 
-/// Games of the store.
+/// Lists public games.
 ///
 /// # Errors
-/// 400 for a query that means nothing.
+/// 400 for an invalid query.
 #[utoipa::path(
     get, path = "/api/games", tag = "store",
     params(ListQuery),
     responses(
         (status = 200, body = GameList),
-        (status = 304, description = "Not changed since `If-None-Match`"),
+        (status = 304, description = "Not modified since `If-None-Match`"),
         (status = 400, body = ErrorBody)
     )
 )]
@@ -100,7 +100,7 @@ pub async fn list(
 /// Tags of the public games, the most used first.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 #[utoipa::path(
     get, path = "/api/tags", tag = "store",
     responses((status = 200, body = TagList))
@@ -112,7 +112,7 @@ pub async fn tags(State(platform): State<Platform>) -> Result<Json<TagList>, Api
     }))
 }
 
-/// What is worth looking for of what was typed.
+/// Trims and bounds a query parameter.
 fn short(typed: &str) -> String {
     typed.trim().chars().take(QUERY_CHARS_MAX).collect()
 }

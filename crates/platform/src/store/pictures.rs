@@ -1,7 +1,7 @@
-//! Screenshots and the picture of a game, sent from the site.
+//! Screenshots and thumbnails uploaded on the site.
 //!
-//! Only what browsers show as a picture and nothing else is kept: PNG, JPEG and
-//! WebP, told by their bytes, of a size that a phone can unpack.
+//! Accepts only formats that browsers treat as nothing but a picture (PNG, JPEG,
+//! WebP, detected from the bytes), in dimensions that a phone can decode.
 
 mod header;
 
@@ -26,20 +26,20 @@ use crate::ids;
 use crate::moderation::Member;
 use header::Picture;
 
-/// Largest picture.
+/// Maximum size of a picture.
 pub const PICTURE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Longest side, in pixels.
+/// Maximum width and height in pixels.
 pub(super) const SIDE_MAX: u32 = 4_096;
-/// Screenshots of one game.
+/// Maximum number of screenshots per game.
 const SCREENSHOTS_MAX: usize = 8;
 
-/// Adds a screenshot at the end.
+/// Appends a screenshot.
 ///
 /// # Errors
-/// 422 for what is no picture, 409 when there are 8 already.
+/// 422 for an invalid picture, 409 when the game has 8 screenshots already.
 #[utoipa::path(
     post, path = "/api/games/{id}/screenshots", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     request_body(
         content = Vec<u8>, content_type = "application/octet-stream",
         description = "PNG, JPEG or WebP"
@@ -95,12 +95,12 @@ pub async fn add_screenshot(
 /// Removes a screenshot.
 ///
 /// # Errors
-/// 404 when there is none with this id.
+/// 404 when the screenshot does not exist.
 #[utoipa::path(
     delete, path = "/api/games/{id}/screenshots/{picture}", tag = "creator",
     params(
-        ("id" = String, Path, description = "Slug of the game"),
-        ("picture" = String, Path, description = "Id of the screenshot")
+        ("id" = String, Path, description = "Game id"),
+        ("picture" = String, Path, description = "Screenshot id")
     ),
     responses(
         (status = 200, body = ScreenshotList),
@@ -129,7 +129,7 @@ pub async fn remove_screenshot(
     if removed.rows_affected() == 0 {
         return Err(ApiError::not_found(
             "screenshot_not_found",
-            "this game has no such screenshot (any more)",
+            "this game has no such screenshot",
         ));
     }
     bump_edition(&mut transaction, &game_id, None, platform.clock().now_ms()).await?;
@@ -137,13 +137,13 @@ pub async fn remove_screenshot(
     list(&platform, &game).await
 }
 
-/// Puts the screenshots into another order.
+/// Changes the order of the screenshots.
 ///
 /// # Errors
-/// 409 unless all ids are there, each once.
+/// 409 unless the list contains every id exactly once.
 #[utoipa::path(
     put, path = "/api/games/{id}/screenshots/order", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     request_body = ScreenshotOrder,
     responses(
         (status = 200, body = ScreenshotList),
@@ -180,7 +180,8 @@ pub async fn order_screenshots(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "edited_meanwhile",
-            "give the ids of all screenshots, each once; load the game again for what it has now",
+            "list the id of every screenshot exactly once; load the game again for its current \
+                screenshots",
         ));
     }
     for (position, picture_id) in order.ids.iter().enumerate() {
@@ -194,16 +195,16 @@ pub async fn order_screenshots(
     list(&platform, &game).await
 }
 
-/// Gives a game another picture than its package has.
+/// Replaces the thumbnail from the game's package.
 ///
 /// # Errors
-/// 422 for what is no picture.
+/// 422 for an invalid picture.
 #[utoipa::path(
     put, path = "/api/games/{id}/thumbnail", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     request_body(
         content = Vec<u8>, content_type = "application/octet-stream",
-        description = "PNG, JPEG or WebP, best 16:9"
+        description = "PNG, JPEG or WebP, preferably 16:9"
     ),
     responses(
         (status = 200, body = CreatorGame),
@@ -229,13 +230,13 @@ pub async fn set_thumbnail(
     replace_thumbnail(&platform, &game_id, Some((sha256, picture))).await
 }
 
-/// Takes the picture of the package again.
+/// Restores the thumbnail from the package.
 ///
 /// # Errors
-/// 404 for a game you cannot see, 403 for one that is not yours.
+/// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     delete, path = "/api/games/{id}/thumbnail", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = CreatorGame),
         (status = 400, body = ErrorBody),
@@ -298,7 +299,7 @@ async fn replace_thumbnail(
 /// The screenshots of a game, in order.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn of_game(
     db: &AnyPool,
     game_id: &str,
@@ -339,7 +340,7 @@ fn check(bytes: &Bytes) -> Result<Picture, ApiError> {
     let sides = 1..=SIDE_MAX;
     if !sides.contains(&picture.width) || !sides.contains(&picture.height) {
         return Err(refused(format!(
-            "the picture has {} × {} pixels; at most {SIDE_MAX} × {SIDE_MAX} are taken",
+            "the picture has {} × {} pixels; the maximum is {SIDE_MAX} × {SIDE_MAX}",
             picture.width, picture.height
         )));
     }

@@ -1,5 +1,5 @@
-//! Publishing: a package is checked, kept as a blob, and becomes the newest
-//! version of its game, in one transaction.
+//! Publishing: validates a package, stores it as a blob, and makes it the newest
+//! version of its game in one transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,39 +29,39 @@ use crate::texts;
 /// Why a package was not published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// It is not a valid package; the report says everything that is wrong.
+    /// The package is invalid; the report lists every problem.
     #[error("the package has problems:\n{0}")]
     Invalid(Report),
-    /// The game belongs to somebody else.
+    /// The game belongs to another user.
     #[error(
         "a game with the id '{game_id}' exists already and is not yours; choose another id in game.toml"
     )]
     NotYours {
-        /// The id that is taken.
+        /// The requested id.
         game_id: String,
     },
-    /// The address of such a game means something else.
-    #[error("no game can have the id '{game_id}' here; choose another id in game.toml")]
+    /// The id conflicts with another route below `/api/games/`.
+    #[error("the game id '{game_id}' is reserved; choose another id in game.toml")]
     Reserved {
-        /// The id.
+        /// The requested id.
         game_id: String,
     },
-    /// The database refused.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
-    /// The disk refused.
+    /// The blob could not be stored.
     #[error(transparent)]
     Disk(#[from] std::io::Error),
-    /// The channel did not take it.
+    /// The channel change was rejected.
     #[error(transparent)]
     Channel(Box<ApiError>),
 }
 
-/// Says what is wrong with the scripts of a package. Given by the program that
-/// runs the platform, which itself knows no Luau.
+/// Reports errors in the scripts of a package. The binary provides it, because this
+/// crate does not depend on Luau.
 pub trait ScriptChecker: Send + Sync + 'static {
-    /// Every script that does not compile, with its line. The files are a
-    /// stranger's.
+    /// Reports every script that does not compile, with its line. The files are
+    /// untrusted.
     fn check(&self, files: &BTreeMap<String, Vec<u8>>, limits: &Limits) -> Report;
 }
 
@@ -74,15 +74,15 @@ where
     }
 }
 
-/// Ids whose address below `/api/games/` is something else.
+/// Ids that conflict with another route below `/api/games/`.
 const RESERVED_IDS: [&str; 1] = ["validate"];
 
-/// How a package is published.
+/// Options of a publication.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
-    /// The channel that gets it.
+    /// The channel that receives the version.
     pub channel: Channel,
-    /// What is new, for players.
+    /// Release notes for players.
     pub notes: String,
 }
 
@@ -90,20 +90,21 @@ pub struct Wishes {
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct UploadQuery {
-    /// The channel that gets it; `stable`, and so everybody, without it.
+    /// The channel that receives the version; default `stable`, which is for
+    /// everyone.
     #[param(inline)]
     channel: Option<Channel>,
-    /// What is new, for players.
+    /// Release notes for players.
     notes: Option<String>,
 }
 
 /// Publishes a package.
 ///
-/// The first package of a game makes the game. On `dev` or `beta` it stays
-/// with its creator until a version is given to `stable`.
+/// The first package of a game creates the game. On `dev` or `beta` it stays private
+/// to its creator until a version is released to `stable`.
 ///
 /// # Errors
-/// 422 with the validation report in `details`, 403 for somebody else's game.
+/// 422 with the validation report in `details`, 403 for another creator's game.
 #[utoipa::path(
     post, path = "/api/games", tag = "store",
     params(UploadQuery),
@@ -112,7 +113,7 @@ pub struct UploadQuery {
         description = "A `.game` file"
     ),
     responses(
-        (status = 200, description = "This very package was there already", body = PublishResponse),
+        (status = 200, description = "The game has this exact package already", body = PublishResponse),
         (status = 201, body = PublishResponse),
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody),
@@ -134,16 +135,16 @@ pub async fn upload(
         channel: query.channel.unwrap_or_default(),
         notes: notes(query.notes.as_deref())?,
     };
-    // Unpacking costs memory: a few at a time, the rest waits its turn.
+    // Unpacking needs memory: bound the number of concurrent uploads.
     let _turn = platform.upload_turn().await?;
     let published = publish_package(&platform, archive, &session.user_id, wishes).await?;
     Ok(created_or_ok(published.new_revision, published))
 }
 
-/// Looks at a package and keeps nothing.
+/// Validates a package without storing it.
 ///
 /// # Errors
-/// Those of the caller's identity and of a body that is too large.
+/// 401 without a valid session, 413 for a package that is too large.
 #[utoipa::path(
     post, path = "/api/games/validate", tag = "store",
     request_body(
@@ -194,10 +195,10 @@ pub async fn validate(
     Ok(Json(found))
 }
 
-/// What a creator says is new, cleaned.
+/// Cleans release notes.
 ///
 /// # Errors
-/// 400 when it is too long.
+/// 400 when they are too long.
 pub fn notes(typed: Option<&str>) -> Result<String, ApiError> {
     texts::whole_lines(typed.unwrap_or(""), text::NOTES_CHARS_MAX).ok_or_else(|| {
         ApiError::bad_request(
@@ -210,11 +211,11 @@ pub fn notes(typed: Option<&str>) -> Result<String, ApiError> {
     })
 }
 
-/// Publishes a package for the user `creator_id`. Publishing the package again
-/// that a channel gives already changes nothing.
+/// Publishes a package for the user `creator_id`. Publishing the package that the
+/// channel has already changes nothing.
 ///
 /// # Errors
-/// [`PublishError`]; nothing is listed then.
+/// [`PublishError`]; nothing is published then.
 pub async fn publish_package(
     platform: &Platform,
     archive: Bytes,
@@ -241,7 +242,7 @@ pub async fn publish_package(
             return Ok(response(&package, wishes.channel, game.visibility, false));
         }
     }
-    // Blobs first: a row never names a blob that is not there.
+    // Blobs first: a row must never reference a missing blob.
     platform.blobs().put(&archive).await?;
     let assets = keep_assets(platform, &package).await?;
     store(
@@ -266,10 +267,11 @@ pub async fn publish_package(
     Ok(response(&package, wishes.channel, visibility, true))
 }
 
-/// Makes sure that the platform's own creator exists; sample games are theirs.
+/// Creates the platform's built-in account if it is missing. It owns the sample
+/// games.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn ensure_house_account(
     db: &AnyPool,
     name: &str,
@@ -286,7 +288,7 @@ pub async fn ensure_house_account(
     .bind(now_ms)
     .execute(db)
     .await?;
-    // A guest may have taken the name before: the account is found by its id.
+    // Look up by id as well: a guest may have taken the name.
     let row = sqlx::query("SELECT user_id FROM users WHERE user_id = $1 OR username_key = $2")
         .bind(&user_id)
         .bind(names::key(name))
@@ -295,7 +297,7 @@ pub async fn ensure_house_account(
     row.try_get("user_id")
 }
 
-/// One asset of a package, kept.
+/// A stored asset of a package.
 struct Asset {
     path: String,
     sha256: String,
@@ -303,7 +305,7 @@ struct Asset {
     size_bytes: usize,
 }
 
-/// Reading is pure computing on hostile bytes: off the async threads.
+/// Validation is CPU-bound work on untrusted bytes, so it runs on a blocking thread.
 async fn check(platform: &Platform, archive: Bytes) -> Result<Arc<Package>, PublishError> {
     let checker = platform.script_checker().clone();
     let read = tokio::task::spawn_blocking(move || {
@@ -347,7 +349,7 @@ fn asset_files(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&str,
         .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
 }
 
-/// Media types of assets. Nothing in this list can carry a script.
+/// Media types of assets. None of them can execute scripts in a browser.
 fn media_type(path: &str) -> Option<&'static str> {
     let (_, extension) = path.rsplit_once('.')?;
     Some(match extension.to_ascii_lowercase().as_str() {
@@ -378,8 +380,8 @@ async fn store(
     let written = upsert_game(package, creator_id, wishes.channel, now)
         .execute(&mut *transaction)
         .await?;
-    // The condition in the statement, not the look before it, keeps two
-    // creators from taking the same id at the same moment.
+    // The condition in the statement, not the earlier check, prevents two creators
+    // from taking the same id concurrently.
     if written.rows_affected() == 0 {
         return Err(PublishError::NotYours {
             game_id: game_id.clone(),
@@ -427,8 +429,8 @@ async fn store(
     Ok(())
 }
 
-/// Makes the game, or takes its row and counts a change. A game whose first
-/// version is not for everybody starts unpublished.
+/// Creates the game, or locks its row and increments its edition. A game whose first
+/// version is not on `stable` starts unpublished.
 fn upsert_game<'q>(
     package: &'q Package,
     creator_id: &'q str,

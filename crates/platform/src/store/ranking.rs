@@ -1,11 +1,9 @@
-//! How Popular is ordered: a formula that anybody can read and check,
-//! and the points of each game.
+//! The Popular order: a documented formula, and the score of each game.
 //!
-//! Plays and likes fade: after a half-life one counts half. Instead of letting
-//! every row shrink all the time, a new play adds more the later it comes
-//! (2^(age of the epoch / half-life)), and the sum is divided by the weight of
-//! now when it is read. So the order of rows changes only when something
-//! happens, and one `UPDATE … + x` counts a play.
+//! Plays and likes decay exponentially. Instead of decaying every row continuously, a
+//! new play adds 2^((now - epoch) / half-life), and the sum is divided by the current
+//! weight when it is read. So rows change only on events, and counting a play is one
+//! `UPDATE … + x`.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,23 +14,23 @@ use crate::api::{ErrorBody, RankingBreakdown, RankingFormula, RankingPart, Ranki
 use crate::error::ApiError;
 use crate::extract::ApiPath;
 
-/// 2026-01-01: the moment whose plays weigh 1. A double lasts for a thousand
-/// half-lives from there.
+/// 2026-01-01: plays at this time have the weight 1. A double does not overflow for a
+/// thousand half-lives.
 const EPOCH_MS: i64 = 1_767_225_600_000;
 const DAY_MS: f64 = 86_400_000.0;
 const PLAY_HALF_LIFE_DAYS: f64 = 7.0;
 const LIKE_HALF_LIFE_DAYS: f64 = 30.0;
-/// Points for each doubling of what is counted.
+/// Points for each doubling of the count.
 const PLAYERS_WEIGHT: f64 = 10.0;
 const PLAYS_WEIGHT: f64 = 4.0;
 const LIKES_WEIGHT: f64 = 6.0;
 
-/// What one play at this moment adds to `play_heat`.
+/// What a play at `at_ms` adds to `play_heat`.
 pub fn play_heat(at_ms: i64) -> f64 {
     weight(at_ms, PLAY_HALF_LIFE_DAYS)
 }
 
-/// What one like at this moment adds to `like_heat`.
+/// What a like at `at_ms` adds to `like_heat`.
 pub fn like_heat(at_ms: i64) -> f64 {
     weight(at_ms, LIKE_HALF_LIFE_DAYS)
 }
@@ -42,7 +40,7 @@ fn weight(at_ms: i64, half_life_days: f64) -> f64 {
     (days / half_life_days).clamp(-1_000.0, 1_000.0).exp2()
 }
 
-/// What the formula counts of one game.
+/// The inputs of the formula for one game.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
     /// Players in its worlds.
@@ -54,7 +52,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Points at this moment.
+    /// The score at `now_ms`.
     pub fn score(&self, now_ms: i64) -> f64 {
         let shares = self.values(now_ms);
         shares
@@ -63,9 +61,9 @@ impl Counted {
             .sum()
     }
 
-    /// Players, plays and likes after decay, each with its weight.
+    /// Players, decayed plays and decayed likes, each with its weight.
     fn values(&self, now_ms: i64) -> [(f64, f64); 3] {
-        // Undoing a like may leave a crumb below zero.
+        // Removing a like may leave a tiny negative rest, by rounding.
         let faded = |heat: f64, now: f64| (heat / now).max(0.0);
         [
             (f64::from(self.players), PLAYERS_WEIGHT),
@@ -93,26 +91,26 @@ fn parts() -> [RankingPart; 3] {
             "Players now",
             PLAYERS_WEIGHT,
             None,
-            "players in the game's worlds at this moment",
+            "players currently in the game's worlds",
         ),
         part(
             "plays",
-            "Plays lately",
+            "Recent plays",
             PLAYS_WEIGHT,
             Some(PLAY_HALF_LIFE_DAYS),
-            "joins; one of a week ago counts half, one of two weeks ago a quarter",
+            "joins; a join one week ago counts half, two weeks ago a quarter",
         ),
         part(
             "likes",
-            "Likes lately",
+            "Recent likes",
             LIKES_WEIGHT,
             Some(LIKE_HALF_LIFE_DAYS),
-            "likes, one per person; one of 30 days ago counts half",
+            "likes, one per person; a like 30 days ago counts half",
         ),
     ]
 }
 
-/// How Popular is ordered.
+/// The formula of the Popular order.
 #[utoipa::path(
     get, path = "/api/ranking", tag = "store",
     responses((status = 200, body = RankingFormula))
@@ -128,13 +126,13 @@ pub async fn formula() -> Json<RankingFormula> {
     })
 }
 
-/// Why a game is where it is in Popular.
+/// The rank of a game in Popular, and how its score is computed.
 ///
 /// # Errors
-/// 404 when there is no such game.
+/// 404 when the game does not exist.
 #[utoipa::path(
     get, path = "/api/games/{id}/ranking", tag = "store",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = RankingBreakdown),
         (status = 400, body = ErrorBody),
@@ -149,7 +147,7 @@ pub async fn breakdown(
 ) -> Result<Json<RankingBreakdown>, ApiError> {
     access::visible(platform.db(), &game_id, &viewer).await?;
     let view = platform.catalogue().view(&platform).await?;
-    // What is not listed has no place, and no points to compare.
+    // Unlisted games have no rank and no score to compare.
     let (rank, counted) = match view.place(&game_id) {
         Some((rank, counted)) => (Some(rank), counted),
         None => (None, Counted::default()),

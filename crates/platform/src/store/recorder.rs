@@ -1,6 +1,6 @@
-//! Notes what happens to games: plays, how many play at once, what scripts do
-//! wrong. A join does not wait for it: events are counted in memory and
-//! written together, a moment later, by one task.
+//! Records plays, concurrent players and script errors of games. Events are buffered
+//! in memory and written in batches by one task, so that a join does not wait for the
+//! write.
 
 mod write;
 
@@ -21,23 +21,23 @@ pub use write::sweep;
 
 /// A day in milliseconds.
 pub const DAY_MS: i64 = 86_400_000;
-/// Length of the spans in which players are counted.
+/// Length of the spans in which peak players are recorded.
 pub const SPAN_MS: i64 = 5 * 60 * 1000;
-/// Events are written together that come within this time.
+/// How long events are collected before a batch is written.
 const TOGETHER: Duration = Duration::from_millis(200);
-/// A database that refuses is asked again after this.
+/// Delay before a failed write is retried.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How often the players of each game are counted.
+/// How often the players of each game are sampled.
 const SAMPLE_EVERY: Duration = Duration::from_secs(60);
-/// What may wait: past this the database has been gone for long, and figures
-/// are lost rather than memory.
+/// Buffer limits. When the database is unavailable for long, statistics are dropped
+/// to bound memory.
 const PLAYS_MAX: usize = 50_000;
 const ERRORS_MAX: usize = 2_000;
 const PEAKS_MAX: usize = 20_000;
 const MESSAGE_CHARS_MAX: usize = 300;
 const SCRIPT_CHARS_MAX: usize = 200;
 
-/// What waits to be written.
+/// Buffers events until they are written.
 #[derive(Default)]
 pub struct Recorder {
     pending: Mutex<Pending>,
@@ -49,18 +49,18 @@ pub struct Recorder {
 struct Pending {
     plays: Vec<Play>,
     errors: HashMap<ErrorPlace, ErrorCount>,
-    /// The most players of a game in a span.
+    /// Peak players by game and span.
     peaks: HashMap<(String, i64), u32>,
 }
 
-/// Somebody joined.
+/// A join.
 struct Play {
     game_id: String,
     user_id: String,
     at_ms: i64,
 }
 
-/// Where and what: the same error again only counts.
+/// Identity of a script error: a repeated error only increments the count.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ErrorPlace {
     game_id: String,
@@ -68,13 +68,13 @@ struct ErrorPlace {
     script: String,
     line: u32,
     message: String,
-    /// In a player's browser, not on a server.
+    /// Whether it happened in a player's browser.
     in_client: bool,
 }
 
 struct ErrorCount {
     times: i64,
-    /// The last browser it came from; empty for a server.
+    /// The last browser that reported it; empty for a server.
     browser: String,
     first_ms: i64,
     last_ms: i64,
@@ -95,8 +95,8 @@ impl Recorder {
         self.wake.notify_one();
     }
 
-    /// Counts the errors among lines that a world's scripts said. Nothing in
-    /// them is trusted to be short or few.
+    /// Counts the errors among a world's console lines. The lines are untrusted:
+    /// neither length nor number is bounded.
     pub fn said(&self, game_id: &str, lines: &[ConsoleLine], at_ms: i64) {
         let errors = lines.iter().take(REPORT_LINES_MAX);
         let mut errors = errors
@@ -129,7 +129,7 @@ impl Recorder {
         self.wake.notify_one();
     }
 
-    /// Notes how many play a game at this moment.
+    /// Records the current number of players of a game.
     pub fn players(&self, game_id: &str, players: u32, at_ms: i64) {
         let span = at_ms.div_euclid(SPAN_MS) * SPAN_MS;
         let mut pending = self.pending();
@@ -142,10 +142,10 @@ impl Recorder {
         }
     }
 
-    /// Writes all that waits.
+    /// Writes all buffered events.
     ///
     /// # Errors
-    /// When the database refuses; it waits on then.
+    /// When the database fails; the events stay buffered.
     pub async fn flush(&self, db: &AnyPool) -> Result<(), sqlx::Error> {
         let _turn = self.writing.lock().await;
         let taken = mem::take(&mut *self.pending());
@@ -159,10 +159,10 @@ impl Recorder {
         written
     }
 
-    /// Makes sure that what is known of one game is in the database.
+    /// Ensures that a game's buffered events are in the database.
     ///
     /// # Errors
-    /// When the database refuses.
+    /// When the database fails.
     pub async fn settle(&self, platform: &Platform, game_id: &str) -> Result<(), ApiError> {
         let waits = {
             let pending = self.pending();
@@ -185,7 +185,7 @@ impl Pending {
         self.plays.is_empty() && self.errors.is_empty() && self.peaks.is_empty()
     }
 
-    /// Puts back what could not be written, before what came since.
+    /// Puts back events that could not be written, in front of newer ones.
     fn take_back(&mut self, mut older: Pending) {
         older.plays.append(&mut self.plays);
         older.plays.truncate(PLAYS_MAX);
@@ -221,7 +221,7 @@ impl ErrorPlace {
         let cut = |text: &str, max| text.chars().take(max).collect::<String>();
         Self {
             game_id: game_id.to_owned(),
-            // Not a hash: not a revision of ours.
+            // Drop anything that is not a package hash.
             revision: match ids::is_sha256_hex(&line.revision) {
                 true => line.revision.clone(),
                 false => String::new(),
@@ -243,7 +243,7 @@ impl ErrorPlace {
     }
 }
 
-/// What ran a client's scripts; never empty, which would mean a server.
+/// The browser that ran the scripts; never empty, because empty means a server.
 fn browser_of(client: &FromClients) -> String {
     let name: String = client.browser.chars().take(SCRIPT_CHARS_MAX).collect();
     match name.trim().is_empty() {
@@ -259,7 +259,7 @@ pub fn played(platform: &Platform, game_id: &str, user_id: &str) {
     platform.recorder().played(game_id, user_id, now);
 }
 
-/// Notes how many play each game now.
+/// Records the current players of each game.
 pub fn sample(platform: &Platform) {
     let now = platform.clock().now_ms();
     let mut players: HashMap<String, u32> = HashMap::new();
@@ -273,7 +273,7 @@ pub fn sample(platform: &Platform) {
     platform.recorder().wake.notify_one();
 }
 
-/// Writes and counts until the platform's task is dropped.
+/// Writes and samples until the task is dropped.
 pub async fn record_forever(platform: Platform) {
     let recorder = platform.recorder();
     let mut sampling = tokio::time::interval(SAMPLE_EVERY);
@@ -283,7 +283,7 @@ pub async fn record_forever(platform: Platform) {
             _ = sampling.tick() => sample(&platform),
         }
         if let Err(error) = recorder.flush(platform.db()).await {
-            tracing::warn!(%error, "could not write what happened to games; it waits");
+            tracing::warn!(%error, "could not write game statistics; will retry");
             tokio::time::sleep(PAUSE).await;
             recorder.wake.notify_one();
         }

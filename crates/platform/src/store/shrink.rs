@@ -1,5 +1,5 @@
-//! Small copies of pictures, as WebP: cards and phones need no more. Pictures
-//! come from strangers, so their size is bounded before they are unpacked.
+//! Scales pictures down and encodes them as WebP, for cards and phones. Pictures are
+//! untrusted, so their dimensions are checked before decoding.
 
 use std::io::Cursor;
 
@@ -9,26 +9,26 @@ use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 
 use super::pictures::SIDE_MAX;
 
-/// Widths that are made; others get the next larger one.
+/// Available widths; a requested width is rounded up to the next.
 const WIDTHS: [u32; 3] = [320, 640, 1280];
-/// Memory that unpacking one picture may take: the largest in 8 bits.
+/// Memory limit for decoding one picture: the largest allowed in 8 bits per channel.
 const UNPACKED_BYTES_MAX: u64 = 4 * (SIDE_MAX as u64) * (SIDE_MAX as u64);
-/// Hardly told from the original at this size, at a tenth of its bytes.
+/// Hardly distinguishable from the original at a tenth of its bytes.
 const QUALITY: f32 = 80.0;
 
-/// The width that is made for a wish.
+/// Rounds a requested width up to an available one.
 pub fn step(wish: u32) -> u32 {
     let fits = WIDTHS.into_iter().find(|width| *width >= wish);
     fits.unwrap_or(WIDTHS[WIDTHS.len() - 1])
 }
 
-/// Whether copies of files of this type can be made.
+/// Whether pictures of this media type can be scaled.
 pub fn is_picture(media_type: &str) -> bool {
     matches!(media_type, "image/png" | "image/jpeg" | "image/webp")
 }
 
-/// The picture with at most this width, as WebP; `None` for what is no
-/// picture, or too large to be unpacked, or not smaller afterwards.
+/// The picture at most `width` wide, as WebP; `None` when it cannot be decoded, is
+/// too large, or would not become smaller.
 pub fn to_width(bytes: &[u8], width: u32) -> Option<Bytes> {
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
@@ -44,7 +44,7 @@ pub fn to_width(bytes: &[u8], width: u32) -> Option<Bytes> {
     reader.limits(limits);
     let picture = reader.decode().ok()?;
     let small = if picture.width() > width {
-        // The height follows; a sliver keeps one row.
+        // The height follows the width; a sliver keeps at least one row.
         picture.resize(width, SIDE_MAX, FilterType::CatmullRom)
     } else {
         picture
@@ -67,7 +67,7 @@ pub fn to_width(bytes: &[u8], width: u32) -> Option<Bytes> {
 mod tests {
     use super::*;
 
-    /// A photograph, more or less: no two pixels are the same.
+    /// Roughly a photograph: no two pixels are equal.
     fn picture(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
         let pixels = image::RgbImage::from_fn(width, height, |x, y| {
             let noise = x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(40_503);
@@ -92,7 +92,7 @@ mod tests {
             assert_eq!(size(&small), (320, 180));
             assert!(small.len() < original.len(), "{format:?}");
         }
-        // Nothing is blown up.
+        // Pictures are never scaled up.
         let original = picture(200, 100, ImageFormat::Png);
         assert_eq!(size(&to_width(&original, 640).unwrap()), (200, 100));
     }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn hostile_pictures_are_left_alone() {
         let good = picture(64, 64, ImageFormat::Png);
-        // A header that promises 60,000 × 60,000 pixels.
+        // A header that claims 60,000 × 60,000 pixels.
         let mut huge = good.clone();
         huge[16..20].copy_from_slice(&60_000_u32.to_be_bytes());
         huge[20..24].copy_from_slice(&60_000_u32.to_be_bytes());

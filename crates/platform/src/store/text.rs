@@ -1,16 +1,16 @@
-//! How much creators may write for others to read, and what tags are.
+//! Length limits of creators' texts, and the format of tags.
 
-/// Characters of a title.
+/// Maximum length of a title, in characters.
 pub const NAME_CHARS_MAX: usize = 60;
-/// Characters of a description.
+/// Maximum length of a description, in characters.
 pub const DESCRIPTION_CHARS_MAX: usize = 2_000;
-/// Characters of what is said about a version.
+/// Maximum length of release notes, in characters.
 pub const NOTES_CHARS_MAX: usize = 2_000;
-/// Tags of one game.
+/// Maximum number of tags per game.
 pub const TAGS_MAX: usize = 10;
 const TAG_CHARS_MAX: usize = 24;
 
-/// Words to find a game by, each once.
+/// Validates tags and removes duplicates; `None` when one is invalid.
 pub fn tags(typed: &[String]) -> Option<Vec<String>> {
     if typed.len() > TAGS_MAX {
         return None;
@@ -28,8 +28,7 @@ pub fn tags(typed: &[String]) -> Option<Vec<String>> {
     Some(tags)
 }
 
-/// Lower-case letters and digits with single dashes between them, as in
-/// `game.toml`.
+/// Lower-case letters and digits with single dashes between them, as in `game.toml`.
 fn is_tag(tag: &str) -> bool {
     let in_alphabet = |c: u8| matches!(c, b'a'..=b'z' | b'0'..=b'9');
     tag.len() <= TAG_CHARS_MAX

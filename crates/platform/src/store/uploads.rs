@@ -1,8 +1,7 @@
-//! Uploads that can be taken up again: begun, sent in parts, finished.
+//! Resumable uploads: created, sent in parts, finished.
 //!
-//! The bytes lie in a file of their own in the data folder; the row says how
-//! many of them count, so that a part that was cut off, or a restart in the
-//! middle, leaves nothing half-written behind.
+//! The bytes are in a file in the data folder. The row stores how many of them are
+//! valid, so an interrupted part or a restart leaves no corrupt upload.
 
 use std::collections::HashSet;
 use std::io::SeekFrom;
@@ -30,23 +29,23 @@ use crate::extract::{ApiBytes, ApiJson, ApiPath, ApiQuery};
 use crate::ids;
 use crate::moderation::Member;
 
-/// Largest part.
+/// Maximum size of a part.
 const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Uploads that one person, and that all people, may have open.
+/// Maximum number of open uploads per user, and in total.
 const OPEN_PER_USER_MAX: i64 = 4;
 const OPEN_MAX: i64 = 200;
-/// An upload is given up after this.
+/// Time after which an unfinished upload is deleted.
 const KEEP_MS: i64 = 24 * 60 * 60 * 1000;
-/// Files that one sweep looks at.
+/// Maximum number of files per sweep.
 const FILES_SWEPT_MAX: usize = 10_000;
 
-/// The uploads that are written to at this moment.
+/// The uploads that are currently being written.
 #[derive(Default)]
 pub struct Uploads {
     busy: Mutex<HashSet<String>>,
 }
 
-/// The right to write to an upload, until it is dropped.
+/// Exclusive write access to an upload, until dropped.
 struct Turn<'a> {
     uploads: &'a Uploads,
     upload_id: String,
@@ -59,7 +58,7 @@ impl Uploads {
             return Err(ApiError::new(
                 StatusCode::CONFLICT,
                 "upload_busy",
-                "another part of this upload is being received; send one after the other",
+                "another part of this upload is being received; send parts one after another",
             ));
         }
         Ok(Turn {
@@ -103,10 +102,10 @@ impl Upload {
     }
 }
 
-/// Begins an upload.
+/// Starts an upload.
 ///
 /// # Errors
-/// 400 for a size or hash that cannot be, 409 with too many open uploads.
+/// 400 for an invalid size or hash, 409 with too many open uploads.
 #[utoipa::path(
     post, path = "/api/uploads", tag = "store",
     request_body = StartUpload,
@@ -114,7 +113,7 @@ impl Upload {
         (status = 201, body = UploadState),
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody),
-        (status = 403, description = "you are suspended", body = ErrorBody),
+        (status = 403, description = "You are suspended", body = ErrorBody),
         (status = 409, body = ErrorBody),
         (status = 413, body = ErrorBody),
         (status = 503, body = ErrorBody)
@@ -137,7 +136,7 @@ pub async fn start(
         return Err(ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "payload_too_large",
-            format!("a package has at most {size_max} bytes"),
+            format!("a package may have at most {size_max} bytes"),
         ));
     }
     let sha256 = request.sha256.unwrap_or_default().to_ascii_lowercase();
@@ -161,7 +160,7 @@ pub async fn start(
     Ok(created_or_ok(true, upload.state()))
 }
 
-/// Adds the upload unless there are too many.
+/// Inserts the upload unless there are too many.
 async fn insert(db: &AnyPool, upload: &Upload, user_id: &str, now: i64) -> Result<(), ApiError> {
     let mut transaction = crate::db::begin(db).await?;
     sqlx::query(
@@ -202,13 +201,13 @@ async fn insert(db: &AnyPool, upload: &Upload, user_id: &str, now: i64) -> Resul
     Ok(())
 }
 
-/// How far an upload is: where to go on after a break.
+/// The state of an upload: where to resume.
 ///
 /// # Errors
-/// 404 for an upload that is not yours, or not there (any more).
+/// 404 when the upload does not exist or is not yours.
 #[utoipa::path(
     get, path = "/api/uploads/{id}", tag = "store",
-    params(("id" = String, Path, description = "Id of the upload")),
+    params(("id" = String, Path, description = "Upload id")),
     responses(
         (status = 200, body = UploadState),
         (status = 400, body = ErrorBody),
@@ -230,23 +229,23 @@ pub async fn show(
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PartQuery {
-    /// Where in the package the part begins: `received_bytes` of the upload.
+    /// Offset of the part in the package: `received_bytes` of the upload.
     offset: u32,
 }
 
 /// Sends the next part.
 ///
 /// # Errors
-/// 409 with `received_bytes` in `details` for another offset than the next.
+/// 409 for an unexpected offset, with `received_bytes` in `details`.
 #[utoipa::path(
     put, path = "/api/uploads/{id}/part", tag = "store",
-    params(("id" = String, Path, description = "Id of the upload"), PartQuery),
+    params(("id" = String, Path, description = "Upload id"), PartQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses(
         (status = 200, body = UploadState),
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody),
-        (status = 403, description = "you are suspended", body = ErrorBody),
+        (status = 403, description = "You are suspended", body = ErrorBody),
         (status = 404, body = ErrorBody),
         (status = 409, body = ErrorBody),
         (status = 413, body = ErrorBody),
@@ -279,13 +278,14 @@ pub async fn put_part(
             StatusCode::PAYLOAD_TOO_LARGE,
             "bad_part",
             format!(
-                "a part has 1 to {PART_BYTES_MAX} bytes and ends within the {} of the package",
+                "a part must have 1 to {PART_BYTES_MAX} bytes and end within the {} bytes of the \
+                    package",
                 upload.size_bytes
             ),
         ));
     }
     write_part(&platform, &upload_id, u64::from(received), &part).await?;
-    // On the disk before the row says so.
+    // Sync the file before the row counts the bytes.
     let counted = sqlx::query(
         "UPDATE uploads SET received_bytes = $1 WHERE upload_id = $2 AND received_bytes = $3",
     )
@@ -301,16 +301,16 @@ pub async fn put_part(
     Ok(Json(upload.state()))
 }
 
-/// Publishes an upload whose parts are all there.
+/// Publishes an upload whose parts are complete.
 ///
 /// # Errors
-/// 409 while parts are missing, 422 for a package with problems; the upload is
-/// over then.
+/// 409 while parts are missing, 422 for an invalid package; the upload is deleted
+/// then.
 #[utoipa::path(
     post, path = "/api/uploads/{id}/finish", tag = "store",
-    params(("id" = String, Path, description = "Id of the upload")),
+    params(("id" = String, Path, description = "Upload id")),
     responses(
-        (status = 200, description = "This very package was there already", body = PublishResponse),
+        (status = 200, description = "The game has this exact package already", body = PublishResponse),
         (status = 201, body = PublishResponse),
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody),
@@ -335,7 +335,7 @@ pub async fn finish(
             StatusCode::CONFLICT,
             "upload_incomplete",
             format!(
-                "{} of {} bytes are here; send the rest first",
+                "{} of {} bytes were received; send the rest first",
                 upload.received_bytes, upload.size_bytes
             ),
         )
@@ -343,14 +343,14 @@ pub async fn finish(
     }
     let _unpacking = platform.upload_turn().await?;
     let mut archive = fs::read(file(&platform, &upload_id)).await?;
-    // What is behind the received bytes is of a part that was cut off.
+    // Bytes after the received ones belong to an interrupted part.
     archive.truncate(upload.size_bytes as usize);
     if !upload.sha256.is_empty() && ids::sha256_hex(&archive) != upload.sha256 {
         remove(&platform, &upload_id).await?;
         return Err(ApiError::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "wrong_hash",
-            "what arrived is not the package with this SHA-256; upload it again",
+            "the uploaded bytes do not match the SHA-256; upload the package again",
         ));
     }
     let wishes = Wishes {
@@ -359,8 +359,8 @@ pub async fn finish(
     };
     let archive = Bytes::from(archive);
     let published = publish::publish_package(&platform, archive, &session.user_id, wishes).await;
-    // A package that was refused will not get better; one that the database
-    // did not take may be finished again.
+    // A rejected package stays invalid, so its upload is deleted. After a database
+    // error, finishing can be retried.
     use publish::PublishError::{Channel, Invalid, NotYours, Reserved};
     if matches!(
         published,
@@ -372,13 +372,13 @@ pub async fn finish(
     Ok(created_or_ok(published.new_revision, published))
 }
 
-/// Gives an upload up.
+/// Cancels an upload.
 ///
 /// # Errors
-/// 404 for an upload that is not yours, or not there (any more).
+/// 404 when the upload does not exist or is not yours.
 #[utoipa::path(
     delete, path = "/api/uploads/{id}", tag = "store",
-    params(("id" = String, Path, description = "Id of the upload")),
+    params(("id" = String, Path, description = "Upload id")),
     responses(
         (status = 204, description = "Gone"),
         (status = 400, body = ErrorBody),
@@ -399,10 +399,10 @@ pub async fn give_up(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Removes uploads whose time is over.
+/// Deletes expired uploads.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> {
     let rows = sqlx::query("SELECT upload_id FROM uploads WHERE expires_at <= $1 LIMIT 1000")
         .bind(now_ms)
@@ -420,11 +420,11 @@ pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> 
     sweep_files(platform).await
 }
 
-/// Removes the bytes of uploads that went with their owner.
+/// Deletes files of uploads whose rows were deleted with their owner.
 async fn sweep_files(platform: &Platform) -> Result<(), sqlx::Error> {
     let folder = platform.settings().data_dir.join("uploads");
     let Ok(mut files) = fs::read_dir(folder).await else {
-        return Ok(()); // nobody ever sent a part
+        return Ok(()); // no part was ever sent
     };
     for _ in 0..FILES_SWEPT_MAX {
         let Ok(Some(entry)) = files.next_entry().await else {
@@ -441,7 +441,7 @@ async fn sweep_files(platform: &Platform) -> Result<(), sqlx::Error> {
         if row.is_none()
             && let Err(error) = fs::remove_file(entry.path()).await
         {
-            tracing::warn!(%error, upload_id, "could not remove the bytes of an upload");
+            tracing::warn!(%error, upload_id, "could not remove the file of an upload");
         }
     }
     Ok(())
@@ -472,11 +472,11 @@ async fn find(platform: &Platform, upload_id: &str, session: &Session) -> Result
 fn unknown_upload() -> ApiError {
     ApiError::not_found(
         "upload_not_found",
-        "there is no such upload of yours (any more); begin a new one",
+        "upload not found; start a new one",
     )
 }
 
-/// Ids are made here and looked up before: never a path of somebody's.
+/// Ids are generated here and looked up first, so a client cannot choose the path.
 fn file(platform: &Platform, upload_id: &str) -> PathBuf {
     let folder = platform.settings().data_dir.join("uploads");
     folder.join(format!("{upload_id}.part"))

@@ -1,5 +1,4 @@
-//! Versions of a game: every package that was published, and what its manifest
-//! says.
+//! Versions of a game: every published package, with fields of its manifest.
 
 use std::collections::HashMap;
 
@@ -17,23 +16,23 @@ use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery};
 use crate::paging::PageQuery;
 
-/// What worlds of a version need to know of it.
+/// The fields of a version that its worlds need.
 #[derive(Clone, Debug)]
 pub struct VersionRow {
     /// Its package.
     pub revision: String,
-    /// Players that fit into one world.
+    /// Maximum number of players per world.
     pub max_players: u32,
-    /// How long its worlds may be empty.
+    /// Seconds until an empty world stops.
     pub idle_stop_s: u32,
-    /// Whether its worlds are kept.
+    /// Whether its worlds persist.
     pub persistent: bool,
 }
 
 /// A version of a game.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn find<'c>(
     db: impl sqlx::Executor<'c, Database = sqlx::Any>,
     game_id: &str,
@@ -58,7 +57,7 @@ pub async fn find<'c>(
     }))
 }
 
-/// 404 for a version.
+/// 404 for an unknown version.
 pub fn unknown_version() -> ApiError {
     ApiError::not_found(
         "version_not_found",
@@ -69,10 +68,10 @@ pub fn unknown_version() -> ApiError {
 /// All versions of your game, the newest first.
 ///
 /// # Errors
-/// 404 for a game you cannot see, 403 for one that is not yours.
+/// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     get, path = "/api/creator/games/{id}/versions", tag = "creator",
-    params(("id" = String, Path, description = "Slug of the game"), PageQuery),
+    params(("id" = String, Path, description = "Game id"), PageQuery),
     responses(
         (status = 200, body = VersionList),
         (status = 400, body = ErrorBody),
@@ -157,7 +156,7 @@ async fn channels_of(
     Ok(channels)
 }
 
-/// Worlds and players by the revision that runs.
+/// Worlds and players by running revision.
 fn running(platform: &Platform, game_id: &str) -> HashMap<String, (u32, u32)> {
     let mut running: HashMap<String, (u32, u32)> = HashMap::new();
     for server in platform.fleet().all() {

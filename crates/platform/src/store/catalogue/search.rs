@@ -1,19 +1,20 @@
-//! Searching the catalogue: words, the beginnings of words, and words with a typo in them. Every
-//! word of a search must fit a game; the better they fit, the further up it stands.
+//! Catalog search: whole words, word prefixes, and words with typos. Every word of
+//! the query must match a game; better matches rank higher.
 //!
-//! The cost is bounded per game: a search has few words, only the few words of a title, of tags
-//! and of a creator's name are compared letter by letter, and only those that begin alike.
+//! The cost per game is bounded: a query has few words, and only words of the title,
+//! the tags and the creator's name that share the first letter are compared letter by
+//! letter.
 
 use crate::api::GameSummary;
 
-/// Words of a search that are looked for.
+/// Maximum number of words in a query.
 const WORDS_MAX: usize = 8;
 /// Letters of a word that are compared.
 const LETTERS_MAX: usize = 24;
 /// Words of a game that are compared letter by letter.
 const INDEXED_MAX: usize = 40;
 
-/// What games are called by people who do not know our tags: a word, and the tags that mean it.
+/// Synonyms: a word that players use, and the tags it stands for.
 const RELATED: [(&str, &[&str]); 16] = [
     ("jump", &["obby", "platformer", "parkour"]),
     ("jumping", &["obby", "platformer", "parkour"]),
@@ -33,7 +34,7 @@ const RELATED: [(&str, &[&str]); 16] = [
     ("race", &["racing", "driving"]),
 ];
 
-/// How well a word fits, and how a whole game does: the sum over its words.
+/// Match score of a word; for a game, the sum over all words.
 pub type Score = u32;
 
 const NAME_WORD: Score = 100;
@@ -47,7 +48,7 @@ const RELATED_TAG: Score = 25;
 const NAME_TYPO: Score = 20;
 const OTHER_TYPO: Score = 15;
 
-/// Where a word of a game stands.
+/// The field that contains a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     Name,
@@ -55,17 +56,16 @@ enum Field {
     Creator,
 }
 
-/// What a search looks through of one game.
+/// The searchable text of one game.
 #[derive(PartialEq)]
 pub struct Searchable {
-    /// Words of title, tags and creator.
+    /// Words of the title, tags and creator.
     words: Vec<(Field, Box<str>)>,
-    /// Everything, in lower case.
+    /// All text in lower case.
     text: String,
 }
 
 impl Searchable {
-    /// Of a game.
     pub fn of(game: &GameSummary) -> Self {
         let tags = game.tags.join("\n");
         let fields = [
@@ -85,14 +85,14 @@ impl Searchable {
     }
 }
 
-/// What somebody is looking for.
+/// A parsed search query.
 pub struct Search<'q> {
     phrase: &'q str,
     words: Vec<&'q str>,
 }
 
 impl<'q> Search<'q> {
-    /// From text in lower case.
+    /// Parses a phrase in lower case.
     pub fn of(phrase: &'q str) -> Self {
         Self {
             phrase,
@@ -100,7 +100,7 @@ impl<'q> Search<'q> {
         }
     }
 
-    /// How well a game fits; none when it does not.
+    /// The match score of a game; `None` when it does not match.
     pub fn score(&self, game: &Searchable) -> Option<Score> {
         let phrase = game.text.contains(self.phrase).then_some(PHRASE);
         let each = self.words.iter().map(|word| score_word(word, game));
@@ -148,7 +148,7 @@ fn is_related(wanted: &str, game: &Searchable) -> bool {
     words.any(|(field, word)| *field == Field::Tag && tags.contains(&&**word))
 }
 
-/// Whether a word of the text begins so.
+/// Whether a word of `text` starts with `wanted`.
 fn begins_word(text: &str, wanted: &str) -> bool {
     wanted.len() > 1
         && text.match_indices(wanted).any(|(at, _)| {
@@ -157,9 +157,9 @@ fn begins_word(text: &str, wanted: &str) -> bool {
         })
 }
 
-/// Whether `word`, or a beginning of it, is what somebody meant who typed `typed`: one slip in
-/// four to seven letters, two in more. The first letter is hardly ever wrong, and asking for it
-/// keeps most words from being compared at all.
+/// Whether `typed` is probably `word`, or a prefix of it, with typos: one in four to
+/// seven letters, two in more. The first letter must match: it is hardly ever wrong,
+/// and this avoids most comparisons.
 fn is_typo(typed: &str, word: &str) -> bool {
     if typed.chars().next() != word.chars().next() {
         return false;
@@ -174,9 +174,9 @@ fn is_typo(typed: &str, word: &str) -> bool {
     slips(typed, word) <= slips_max
 }
 
-/// Letters to add, drop, change or swap with their neighbor, from `typed` to `word` or to the
-/// nearest beginning of it that is not shorter and ends with the same letter: "stel" is a beginning
-/// of "stealth", "suny" and "sunn" are none of "sunset".
+/// Edit distance (insert, delete, substitute, transpose) from `typed` to `word` or to
+/// its nearest prefix that is not shorter and ends with the same letter: "stel"
+/// matches a prefix of "stealth", "suny" and "sunn" match no prefix of "sunset".
 fn slips(typed: &str, word: &str) -> usize {
     let word: Vec<char> = word.chars().take(LETTERS_MAX + 2).collect();
     let mut before_last: Vec<usize> = Vec::new();

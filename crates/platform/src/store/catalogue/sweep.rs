@@ -1,34 +1,33 @@
-//! Going over the rows of all games again and again, few at a time.
+//! Re-reads the rows of all games continuously, in small steps.
 //!
-//! Whoever changes a game says so, and its row is read at once; this finds what
-//! was changed behind our back: by another program, or in a row that a game
-//! only points to (its creator's name). Reading ten thousand rows at once would
-//! be felt by everybody who asks meanwhile.
+//! Code that changes a game refreshes its row at once. The sweep finds all other
+//! changes: by another program, or in a referenced row (the creator's name). Reading
+//! ten thousand rows in one query would delay concurrent requests.
 
 use std::time::Duration;
 
 use super::{Catalogue, Entry, GAMES_MAX, Inner, select};
 use crate::Platform;
 
-/// Rows that are read at once, and how long nothing is read then.
+/// Rows per step, and the pause after it.
 const STEP_ROWS: u16 = 50;
 const STEP_PAUSE: Duration = Duration::from_millis(100);
-/// From the end of a round to the next.
+/// Pause between two rounds.
 const ROUND_PAUSE: Duration = Duration::from_secs(10);
 
-/// How far the current round has come.
+/// Progress of the current round.
 pub(super) struct Sweep {
-    /// From 1: what was read before the first round has 0.
+    /// Round number, from 1; rows read before the first round have 0.
     round: u32,
-    /// The last game that this round has seen, in the order of the database.
+    /// The last game id that this round read.
     after: String,
-    /// Nothing is read for so long from this moment.
+    /// Start of the current pause.
     paused_at_ms: i64,
     pause: Duration,
 }
 
 impl Sweep {
-    /// All games were read just now.
+    /// State right after all games were read.
     pub(super) fn after_load(now_ms: i64) -> Self {
         Self {
             round: 1,
@@ -42,9 +41,9 @@ impl Sweep {
         self.round
     }
 
-    /// Whether a step may be taken.
+    /// Whether the pause is over.
     pub(super) fn is_due(&self, now_ms: i64) -> bool {
-        // A clock that was set back must not stop it.
+        // The absolute difference: a clock that was set back must not stop the sweep.
         let passed = now_ms.abs_diff(self.paused_at_ms);
         Duration::from_millis(passed) >= self.pause
     }
@@ -56,7 +55,7 @@ impl Sweep {
 }
 
 impl Catalogue {
-    /// Takes a step while the games are shown as they were.
+    /// Runs one step in the background while the current rows are served.
     pub(super) fn sweep_behind(&self, platform: &Platform) {
         let Ok(doing) = self.sweeping.clone().try_lock_owned() else {
             return;
@@ -66,8 +65,8 @@ impl Catalogue {
             let _doing = doing;
             let catalogue = platform.catalogue();
             if let Err(error) = catalogue.sweep_step(&platform).await {
-                tracing::warn!(%error, "could not read games again");
-                // What is there will do for a while.
+                tracing::warn!(%error, "catalog sweep failed");
+                // Retry after the pause; the cached rows remain usable.
                 if let Some(sweep) = &mut catalogue.inner().sweep {
                     sweep.rest(platform.clock().now_ms(), ROUND_PAUSE);
                 }
@@ -99,9 +98,9 @@ impl Catalogue {
 }
 
 impl Inner {
-    /// Takes over what a step has read; fewer than it asked for end the round.
+    /// Stores the rows of a step; fewer rows than requested end the round.
     fn take_over(&mut self, seen: Vec<Entry>, now_ms: i64) {
-        // Forgotten meanwhile: all of it is read anew.
+        // The rows were dropped in the meantime and will all be read again.
         let Some(sweep) = &mut self.sweep else {
             return;
         };

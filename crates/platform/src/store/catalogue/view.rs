@@ -1,5 +1,4 @@
-//! The public games at one moment: their orders, and the pages that were asked
-//! for, ready to be sent.
+//! A snapshot of the public games: their sort orders, and rendered pages.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -12,11 +11,11 @@ use crate::error::ApiError;
 use crate::store::Tagged;
 use crate::store::ranking::Counted;
 
-/// Pages that one view keeps.
+/// Maximum number of rendered pages per view.
 const PAGES_MAX: usize = 2_048;
 const TAGS_MAX: usize = 100;
 
-/// What of a game changes only when it is published or edited.
+/// The part of a game that changes only when it is published or edited.
 #[derive(PartialEq)]
 pub struct Card {
     pub(super) summary: GameSummary,
@@ -26,10 +25,10 @@ pub struct Card {
     pub(super) featured_at: Option<i64>,
 }
 
-/// The place of a game on its shelf.
+/// Index of a game on its shelf.
 type Slot = u32;
 
-/// The games by id, and what of their order changes only with them.
+/// The games, and the sort orders that do not change with time.
 pub(super) struct Shelf {
     cards: Vec<Arc<Card>>,
     newest: Vec<Slot>,
@@ -37,60 +36,60 @@ pub(super) struct Shelf {
     tags: Vec<TagCount>,
 }
 
-/// What is counted of a game, at one moment.
+/// Counts of a game at one moment.
 pub(super) struct Placed {
     pub(super) plays: u32,
     pub(super) likes: u32,
     pub(super) counted: Counted,
 }
 
-/// Everything at one moment.
+/// The catalog at one moment.
 pub struct View {
     pub(super) made_at: Instant,
-    /// The moment, by the platform's clock.
+    /// Time of the view, by the platform's clock.
     pub now_ms: i64,
     shelf: Arc<Shelf>,
-    /// By slot.
+    /// Indexed by slot.
     games: Vec<Placed>,
     popular: Vec<Slot>,
     pages: Mutex<HashMap<PageKey, Arc<Tagged>>>,
 }
 
-/// What a page shows.
+/// Identifies a page of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PageKey {
-    /// In which order.
+    /// Sort order.
     pub order: Order,
-    /// Text to find, in lower case; empty for all.
+    /// Search text in lower case; empty for all.
     pub search: String,
-    /// Tag to have; empty for all.
+    /// Required tag; empty for all.
     pub tag: String,
-    /// Key of the creator's name; empty for all.
+    /// Name key of the creator; empty for all.
     pub creator: String,
-    /// From 1.
+    /// Page number, from 1.
     pub page: u32,
-    /// Games on a page.
+    /// Page size.
     pub per_page: u32,
 }
 
-/// Orders of a listing.
+/// Sort orders of a listing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// By the formula.
+    /// By the ranking formula.
     #[default]
     Popular,
-    /// The newest first.
+    /// Newest first.
     New,
-    /// Only those that moderators chose, the last chosen first.
+    /// Only games featured by moderators, the last featured first.
     Featured,
 }
 
 impl Shelf {
-    /// Puts games, given by id, in the orders that do not change with time.
+    /// Builds the orders that do not change with time. `cards` is sorted by id.
     pub(super) fn of(cards: Vec<Arc<Card>>) -> Self {
         let by_slot = |slot: &Slot| &*cards[*slot as usize];
         let mut newest: Vec<Slot> = (0..Slot::try_from(cards.len()).unwrap_or(Slot::MAX)).collect();
-        // Stable: among equals the order of ids stays.
+        // The sort is stable: ties keep the order of ids.
         newest.sort_by_key(|slot| Reverse(by_slot(slot).created_at));
         let chosen = newest.iter().copied();
         let mut featured: Vec<Slot> = chosen
@@ -120,8 +119,8 @@ impl Shelf {
 }
 
 impl View {
-    /// Puts games, given by slot, in the order of Popular. The view before
-    /// gives a good start: an order hardly changes in a second.
+    /// Sorts the games by popularity. The previous view's order is a good start,
+    /// because it hardly changes within a second.
     pub(super) fn of(
         shelf: Arc<Shelf>,
         games: Vec<Placed>,
@@ -152,12 +151,12 @@ impl View {
         }
     }
 
-    /// Games that are listed.
+    /// Number of listed games.
     pub fn listed(&self) -> u32 {
         u32::try_from(self.games.len()).unwrap_or(u32::MAX)
     }
 
-    /// The place of a game in Popular, from 1, and what was counted of it.
+    /// A game's rank in Popular, from 1, and its counts.
     pub fn place(&self, game_id: &str) -> Option<(u32, Counted)> {
         let cards = &self.shelf.cards;
         let slot = cards.binary_search_by(|card| (*card.summary.id).cmp(game_id));
@@ -171,8 +170,8 @@ impl View {
         &self.shelf.tags
     }
 
-    /// The page that `key` names, made by `make` from what is on it and how
-    /// many games there are on all pages, unless it was made before.
+    /// The rendered page for `key`. If it is not cached, `make` renders it from the
+    /// games on it and the total count.
     pub(in crate::store) fn page(
         &self,
         key: PageKey,
@@ -210,7 +209,7 @@ impl View {
                 Some((score, slot))
             });
             let mut scored: Vec<(Score, Slot)> = scored.collect();
-            // Who asks for an order of time gets that; among equals the order stays.
+            // Sorts by relevance only for the default order; ties keep the popular order.
             if key.order == Order::Popular {
                 scored.sort_by_key(|(score, _)| Reverse(*score));
             }

@@ -1,5 +1,5 @@
-//! Changes of a channel, inside a transaction that has the game's row: so that
-//! two changes of one game take turns.
+//! Channel changes. They run in a transaction that holds a lock on the game's row,
+//! which serializes changes of one game.
 
 use axum::http::StatusCode;
 use sqlx::{AnyConnection, Row};
@@ -9,21 +9,21 @@ use crate::error::ApiError;
 use crate::ids;
 use crate::store::versions;
 
-/// Revisions on the way back that are remembered.
+/// Maximum length of the rollback history.
 const PAST_MAX: usize = 50;
 
-/// What is done to a channel.
+/// A change of a channel.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
-    /// This revision for everybody.
+    /// Release this revision to everyone.
     Release(&'a str),
-    /// This revision for so many of a hundred.
+    /// Roll this revision out to a percentage of the players.
     RollOut(&'a str, u32),
-    /// Back to what was before.
+    /// Restore the previous state.
     RollBack,
 }
 
-/// A channel as it is in the database.
+/// A channel's database row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     revision: String,
@@ -33,7 +33,7 @@ struct State {
 }
 
 impl State {
-    /// What the change makes of it, and what it is called in the log.
+    /// The state after the change, and the name of the change in the history.
     fn after(mut self, change: Change<'_>) -> Result<(Self, &'static str), ApiError> {
         let conflict = |code, message| ApiError::new(StatusCode::CONFLICT, code, message);
         let action = match change {
@@ -48,13 +48,13 @@ impl State {
                 if self.revision.is_empty() {
                     return Err(conflict(
                         "nothing_to_roll_out_from",
-                        "this channel has no version yet; give it one for everybody first",
+                        "this channel has no version yet; release a version to everyone first",
                     ));
                 }
                 if self.revision == revision {
                     return Err(conflict(
                         "already_released",
-                        "everybody on this channel has this version already",
+                        "everyone on this channel has this version already",
                     ));
                 }
                 self.next_revision = revision.to_owned();
@@ -66,7 +66,7 @@ impl State {
                 self.revision = self.past.pop().ok_or_else(|| {
                     conflict(
                         "nothing_to_roll_back_to",
-                        "this channel has no version before this one",
+                        "this channel has no earlier version to roll back to",
                     )
                 })?;
                 "rollback"
@@ -80,11 +80,11 @@ impl State {
     }
 }
 
-/// Takes the game's row and counts a change; false when `seen` is given and is
-/// not the newest edition.
+/// Locks the game's row and increments its edition; false when `seen` is given and is
+/// outdated.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn bump_edition(
     connection: &mut AnyConnection,
     game_id: &str,
@@ -104,10 +104,10 @@ pub async fn bump_edition(
     Ok(bumped.rows_affected() > 0)
 }
 
-/// Does a change. The transaction has the game's row already.
+/// Applies a change. The transaction must hold the game's row.
 ///
 /// # Errors
-/// 404 for an unknown revision, 409 for a change that means nothing here.
+/// 404 for an unknown revision, 409 for a change that is not possible now.
 pub async fn apply(
     connection: &mut AnyConnection,
     game_id: &str,
@@ -209,8 +209,8 @@ async fn write(
     Ok(())
 }
 
-/// The game's own row says what everybody gets; what was changed on the site
-/// stays as it is there.
+/// Copies the stable version's manifest fields into the game's row, except the fields
+/// that were edited on the site.
 async fn follow_stable(
     connection: &mut AnyConnection,
     game_id: &str,
@@ -248,7 +248,7 @@ async fn follow_stable(
     .execute(&mut *connection)
     .await?;
     if first {
-        // The first version for everybody is what publishing means.
+        // The first stable version publishes the game.
         sqlx::query("UPDATE games SET published = 1 WHERE game_id = $1")
             .bind(game_id)
             .execute(&mut *connection)
@@ -258,11 +258,11 @@ async fn follow_stable(
     Ok(())
 }
 
-/// Works out who can find and play a game from what its creator chose, whether
-/// it is published, and whether it was taken down.
+/// Derives the effective visibility from the creator's choice, whether the game is
+/// published, and whether moderators took it down.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn refresh_visibility(
     connection: &mut AnyConnection,
     game_id: &str,

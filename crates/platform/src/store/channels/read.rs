@@ -1,4 +1,4 @@
-//! Channels as creators see them.
+//! Channels as shown to creators.
 
 use sqlx::{AnyPool, Row};
 
@@ -9,10 +9,10 @@ use crate::store::games::{GameRow, Rollout};
 
 const RELEASES_SHOWN: i64 = 50;
 
-/// What a channel gives.
+/// The state of a channel.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn find(
     db: &AnyPool,
     game_id: &str,
@@ -38,10 +38,10 @@ pub async fn find(
     Ok(Some((row.try_get("revision")?, rollout)))
 }
 
-/// The version on beta, when it is another one than everybody gets.
+/// The beta version, if it differs from the stable version.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn beta_version(db: &AnyPool, game: &GameRow) -> Result<Option<String>, sqlx::Error> {
     let row = sqlx::query(
         "SELECT v.version FROM game_channels c
@@ -58,7 +58,7 @@ pub async fn beta_version(db: &AnyPool, game: &GameRow) -> Result<Option<String>
 /// The channels that have a version.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn of_game(db: &AnyPool, game_id: &str) -> Result<Vec<ChannelInfo>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT c.channel, c.revision, c.next_revision, c.rollout_pct, c.past, c.changed_at,
@@ -82,7 +82,8 @@ pub async fn of_game(db: &AnyPool, game_id: &str) -> Result<Vec<ChannelInfo>, sq
         channels.push(ChannelInfo {
             channel: Channel::from_name(row.try_get("channel")?),
             rollback_version: match past.last() {
-                // Back from a roll-out is to what the others still have.
+                // Rolling back a rollout restores the version that the other players still
+                // have.
                 _ if rolling_out => Some(version.clone()),
                 Some(before) => version_of(db, game_id, before).await?,
                 None => None,
@@ -119,7 +120,7 @@ async fn version_of(
 /// Channels and their history.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn page(db: &AnyPool, game: &GameRow) -> Result<GameChannels, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT r.released_at, r.channel, r.action, r.revision, r.rollout_pct,

@@ -1,19 +1,17 @@
-//! Reads what kind of picture bytes are, and its size, from its first bytes.
-//! Nothing is unpacked.
+//! Detects the format and dimensions of a picture from its header, without decoding
+//! it.
 
-/// What the first bytes say.
+/// Format and dimensions of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Its media type.
     pub media_type: &'static str,
-    /// In pixels.
+    /// Pixels.
     pub width: u32,
-    /// In pixels.
+    /// Pixels.
     pub height: u32,
 }
 
-/// The picture that begins with these bytes; `None` when it is none that is
-/// taken.
+/// Reads the header; `None` for an unsupported format or invalid header.
 pub fn read(bytes: &[u8]) -> Option<Picture> {
     let (media_type, (width, height)) = if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         ("image/png", png(bytes)?)
@@ -42,7 +40,7 @@ fn png(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((number(16)?, number(20)?))
 }
 
-/// Walks the segments to the frame header.
+/// Walks the JPEG segments to the frame header.
 fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut at = 2;
     loop {
@@ -58,12 +56,12 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
             // Fill bytes, and markers without content.
             0xff => at += 1,
             0x01 | 0xd0..=0xd7 => at += 2,
-            // Frame headers; the four left out are tables and reserved.
+            // Frame headers; the four omitted codes are tables and reserved.
             0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf => {
                 let (height, width) = (number(at + 5)?, number(at + 7)?);
                 return Some((u32::try_from(width).ok()?, u32::try_from(height).ok()?));
             }
-            // The picture's data or its end, without a frame header before.
+            // Image data or end of image before any frame header.
             0xd9 | 0xda => return None,
             _ => {
                 let length = number(at + 2)?;
@@ -133,7 +131,7 @@ mod tests {
         ] {
             assert_eq!(read(bad), None, "{bad:?}");
         }
-        // Every cut of a good one, and every byte changed.
+        // Every truncation, and every single-byte change.
         let good = b"\xff\xd8\xff\xe0\0\x04\x01\x02\xff\xc0\0\x0b\x08\x02\xd0\x05\0\x03";
         for end in 0..good.len() {
             let _ = read(&good[..end]);

@@ -1,5 +1,4 @@
-//! Writes what the recorder counted, in one transaction, and forgets what is
-//! too old.
+//! Writes the recorder's batches, each in one transaction, and deletes old records.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +7,12 @@ use sqlx::{AnyConnection, AnyPool, Row};
 use super::{DAY_MS, ErrorCount, ErrorPlace, Pending, Play};
 use crate::store::ranking;
 
-/// Errors that are kept of one game, the last seen.
+/// Maximum number of stored errors per game, the latest.
 const ERRORS_KEPT: i64 = 200;
 const SAMPLES_KEEP_MS: i64 = 91 * DAY_MS;
 const DAYS_KEEP: i64 = 400;
 
-/// What is added to a day of a game.
+/// Increments for one day of a game.
 #[derive(Default)]
 struct DayNews {
     plays: i64,
@@ -25,10 +24,10 @@ struct DayNews {
     script_errors: i64,
 }
 
-/// Writes everything or nothing.
+/// Writes the whole batch or nothing.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
     let mut transaction = crate::db::begin(db).await?;
     let mut days: BTreeMap<(&str, i64), DayNews> = BTreeMap::new();
@@ -38,14 +37,14 @@ pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
     }
     for (game_id, plays) in by_game {
         if !count_plays(&mut transaction, game_id, &plays).await? {
-            continue; // the game is gone
+            continue; // the game was deleted
         }
         for play in plays {
             let day = play.at_ms.div_euclid(DAY_MS);
             let news = days.entry((game_id, day)).or_default();
             news.plays += 1;
             let back = count_player(&mut transaction, play, day, news).await?;
-            // Counted with the day they were new on, which may be in this very
+            // Retention is counted on the player's first day, which may be in this very
             // batch.
             if let Some((first_day, after)) = back {
                 let first = days.entry((game_id, first_day)).or_default();
@@ -56,8 +55,8 @@ pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
             }
         }
     }
-    // What clients say of themselves is shown, and not added up: one of them
-    // could make the plots say anything.
+    // Errors reported by clients are shown but not added up: one client could
+    // otherwise falsify the plots.
     let of_servers = pending.errors.iter().filter(|(place, _)| !place.in_client);
     for (place, count) in of_servers {
         let day = count.last_ms.div_euclid(DAY_MS);
@@ -86,7 +85,7 @@ pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
     transaction.commit().await
 }
 
-/// Whether there is such a game.
+/// Whether the game exists.
 async fn count_plays(
     connection: &mut AnyConnection,
     game_id: &str,
@@ -107,8 +106,8 @@ async fn count_plays(
     Ok(counted.rows_affected() > 0)
 }
 
-/// Notes who played; on the first play of a day also whether they are new, or
-/// came back.
+/// Records a player's activity; on the first play of a day, also whether they are new
+/// or returned.
 async fn count_player(
     connection: &mut AnyConnection,
     play: &Play,
@@ -162,7 +161,7 @@ async fn count_player(
     })
 }
 
-/// When somebody came back.
+/// Which return of a player is counted.
 #[derive(Clone, Copy)]
 enum Back {
     NextDay,
@@ -175,8 +174,7 @@ async fn add_to_day(
     day: i64,
     news: &DayNews,
 ) -> Result<(), sqlx::Error> {
-    // From the games, so that a game that is gone takes nothing and breaks
-    // nothing.
+    // Select from `games`, so that a deleted game adds no row and causes no error.
     sqlx::query(
         "INSERT INTO game_days (game_id, day, plays, players, new_players, back_after_1,
            back_after_7, peak_players, script_errors)
@@ -259,7 +257,7 @@ async fn keep_error(
     Ok(())
 }
 
-/// Postgres takes no NUL in a text.
+/// Removes NUL, which Postgres text cannot store.
 fn without_nul(text: &str) -> String {
     text.replace('\0', "")
 }
@@ -268,8 +266,7 @@ async fn forget_old_errors(
     connection: &mut AnyConnection,
     game_id: &str,
 ) -> Result<(), sqlx::Error> {
-    // Those of browsers have places of their own: a client that makes errors up
-    // must not push out what servers say.
+    // Separate limits: a client that makes up errors must not evict server errors.
     for of_servers in ["browser = ''", "browser <> ''"] {
         let query = format!(
             "DELETE FROM script_errors WHERE game_id = $1 AND {of_servers} AND error_key NOT IN
@@ -286,11 +283,10 @@ async fn forget_old_errors(
     Ok(())
 }
 
-/// Forgets figures that nobody looks at any more, and who played what of
-/// people who are gone.
+/// Deletes old statistics, and play records of deleted users.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn sweep(db: &AnyPool, now_ms: i64) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM game_samples WHERE sampled_at < $1")
         .bind(now_ms.saturating_sub(SAMPLES_KEEP_MS))
@@ -306,7 +302,7 @@ pub async fn sweep(db: &AnyPool, now_ms: i64) -> Result<(), sqlx::Error> {
     )
     .execute(db)
     .await?;
-    // The likes of people who are gone went with them.
+    // The likes of deleted users were deleted with the users.
     sqlx::query(
         "UPDATE games SET likes = (SELECT COUNT(*) FROM game_likes l WHERE l.game_id = games.game_id)
          WHERE likes <> (SELECT COUNT(*) FROM game_likes l WHERE l.game_id = games.game_id)",
