@@ -1,6 +1,5 @@
-//! Content-addressed files: a blob's name is its SHA-256, so writing is
-//! idempotent and a name can never be a path. They are in a folder, or in a
-//! bucket of an S3 server.
+//! Content-addressed storage: a blob's name is its SHA-256, so writes are idempotent
+//! and a name can never be a path. The backend is a folder or an S3 bucket.
 
 mod disk;
 mod s3;
@@ -16,28 +15,28 @@ use crate::ids;
 use disk::Disk;
 use s3::Bucket;
 
-/// Where blobs are kept.
+/// Location of the blob storage.
 #[derive(Clone, Debug)]
 pub enum BlobPlace {
-    /// In files of a folder.
+    /// Files in a folder.
     Folder(PathBuf),
-    /// In objects of a bucket.
+    /// Objects in a bucket.
     S3(S3Place),
 }
 
 /// A bucket of an S3 server.
 #[derive(Clone)]
 pub struct S3Place {
-    /// Its name.
+    /// Name of the bucket.
     pub bucket: String,
-    /// What the names of all objects begin with; may be empty.
+    /// Prefix of all object names; may be empty.
     pub prefix: String,
-    /// Settings as the AWS tools name them: `AWS_ENDPOINT`, `AWS_REGION`,
+    /// Settings with the names that the AWS tools use: `AWS_ENDPOINT`, `AWS_REGION`,
     /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ALLOW_HTTP`, …
     pub settings: Vec<(String, String)>,
 }
 
-/// Keys stay out of logs.
+/// Omits the secret keys, to keep them out of logs.
 impl fmt::Debug for S3Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s3://{}/{}", self.bucket, self.prefix)
@@ -53,20 +52,20 @@ impl fmt::Display for BlobPlace {
     }
 }
 
-/// What is wrong with a BLOB_URL.
+/// An invalid BLOB_URL.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "BLOB_URL cannot be '{0}': give a folder, file:///a/folder, or s3://bucket/prefix with \
-     AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_ENDPOINT for a server that is not Amazon's) \
-     in the environment"
+        AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_ENDPOINT for a server other than \
+        Amazon's) in the environment"
 )]
 pub struct BlobUrlError(String);
 
 impl BlobPlace {
-    /// Reads a BLOB_URL; `settings` are the AWS variables of the environment.
+    /// Parses a BLOB_URL; `settings` are the AWS variables of the environment.
     ///
     /// # Errors
-    /// Says what to write instead.
+    /// When the URL is invalid; the message says which forms are accepted.
     pub fn parse(
         url: &str,
         settings: impl IntoIterator<Item = (String, String)>,
@@ -89,7 +88,7 @@ impl BlobPlace {
         }
     }
 
-    /// A place inside this one.
+    /// A location inside this one.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         match self {
@@ -104,7 +103,7 @@ impl BlobPlace {
     }
 }
 
-/// Blobs in one place.
+/// A blob storage.
 #[derive(Clone, Debug)]
 pub struct BlobStore(Kind);
 
@@ -115,11 +114,10 @@ enum Kind {
 }
 
 impl BlobStore {
-    /// Uses a place: a folder is made when it is not there, a bucket has to be.
+    /// Opens the storage. A missing folder is created; a bucket must exist.
     ///
     /// # Errors
-    /// When the folder cannot be made, or the settings of the bucket make no
-    /// sense.
+    /// When the folder cannot be created, or the bucket's settings are invalid.
     pub async fn open(place: BlobPlace) -> io::Result<Self> {
         Ok(Self(match place {
             BlobPlace::Folder(folder) => Kind::Disk(Disk::open(folder).await?),
@@ -127,11 +125,10 @@ impl BlobStore {
         }))
     }
 
-    /// Keeps `bytes` and returns their SHA-256. They are stored, whole, when
-    /// this returns.
+    /// Stores `bytes` durably and returns their SHA-256.
     ///
     /// # Errors
-    /// When the disk or the server refuses.
+    /// When the disk or the server fails.
     pub async fn put(&self, bytes: &[u8]) -> io::Result<String> {
         let sha256 = ids::sha256_hex(bytes);
         match &self.0 {
@@ -141,10 +138,10 @@ impl BlobStore {
         Ok(sha256)
     }
 
-    /// Whether there are bytes with this hash.
+    /// Whether a blob with this hash exists.
     ///
     /// # Errors
-    /// When the disk or the server refuses.
+    /// When the disk or the server fails.
     pub async fn has(&self, sha256: &str) -> io::Result<bool> {
         if !ids::is_sha256_hex(sha256) {
             return Ok(false);
@@ -155,12 +152,11 @@ impl BlobStore {
         }
     }
 
-    /// The bytes with this hash, or `None` when there are none or `sha256` is
-    /// not a hash at all.
+    /// The blob with this hash; `None` when it does not exist or `sha256` is not a
+    /// hash.
     ///
     /// # Errors
-    /// When the disk or the server refuses, or the bytes are not what their
-    /// name says.
+    /// When the disk or the server fails, or the content does not match its hash.
     pub async fn get(&self, sha256: &str) -> io::Result<Option<Bytes>> {
         if !ids::is_sha256_hex(sha256) {
             return Ok(None);

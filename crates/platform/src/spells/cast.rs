@@ -1,5 +1,5 @@
-//! Casts from outside of a world: which revision, whether this person
-//! may, and then the world decides the rest.
+//! Casts requested from outside a world: selects the revision and checks permissions;
+//! the world decides the rest.
 
 use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use serde_json::Value;
@@ -10,24 +10,23 @@ use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
 use crate::error::ApiError;
 use crate::remote_commands::{self, Place};
 
-/// Bytes of what a caster gives along.
+/// Maximum size of the cast parameters.
 const PARAMS_BYTES_MAX: usize = 8 * 1024;
 
-/// What is to be cast.
+/// A cast request.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Which spell.
     pub spell_id: String,
-    /// Which revision; the stable one without it.
+    /// The revision; default the stable one.
     pub revision_id: Option<String>,
-    /// What the caster gives along.
+    /// Parameters for the spell's script.
     pub params: Value,
 }
 
-/// Casts a spell in a world. The world tells everybody.
+/// Casts a spell in a world. The world broadcasts the cast to its players.
 ///
 /// # Errors
-/// Why not.
+/// When the user may not cast the spell, or the world rejects the cast.
 pub async fn cast(
     platform: &Platform,
     actor: &Actor,
@@ -35,7 +34,7 @@ pub async fn cast(
     wanted: &Wanted,
 ) -> Result<(), ApiError> {
     if wanted.params.to_string().len() > PARAMS_BYTES_MAX {
-        let message = format!("params has more than {PARAMS_BYTES_MAX} bytes");
+        let message = format!("params may have at most {PARAMS_BYTES_MAX} bytes");
         return Err(ApiError::bad_request("params_too_large", message));
     }
     let spec = remote_commands::world_to_change(platform, actor, place)
@@ -56,7 +55,7 @@ pub async fn cast(
         match remote_commands::ask(platform, &server, &request).await? {
             OutsideReply::Done => return Ok(()),
             OutsideReply::Refused { code, message } => match &revision {
-                // It does not know this revision yet.
+                // The world has not loaded this revision yet.
                 Some((revision, channel)) if code == "no_such_spell" && !taught => {
                     teach::teach(platform, &server, revision, *channel).await?;
                     taught = true;
@@ -67,8 +66,8 @@ pub async fn cast(
     }
 }
 
-/// What the spell is known by in worlds, and the revision to teach; none for
-/// one that ships with the world's game.
+/// The spell's name in worlds, and the revision to teach; no revision for a spell of
+/// the world's own game.
 async fn choose(
     platform: &Platform,
     actor: &Actor,
@@ -77,7 +76,7 @@ async fn choose(
     let db = platform.db();
     let spell_id = &wanted.spell_id;
     let Some(spell) = drafts::find(db, spell_id).await? else {
-        // The world may have one of its own.
+        // The world's game may include this spell.
         if frolic_package::spells::is_id(spell_id) {
             return Ok((spell_id.clone(), None));
         }
@@ -96,7 +95,8 @@ async fn choose(
     Ok((name, Some((revision, channel))))
 }
 
-/// Where a revision is active; makers may cast any of their own.
+/// The channel where a revision is active. Creators may cast any of their own
+/// revisions.
 fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<SpellChannel, ApiError> {
     let is = |active: &Option<String>| active.as_deref() == Some(revision);
     if is(&spell.active_stable_rev) {
@@ -109,7 +109,7 @@ fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<SpellC
         Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "revision_not_active",
-            "this revision is not active; leave revision_id out to cast the one that is",
+            "this revision is not active; omit revision_id to cast the active one",
         ))
     }
 }
@@ -127,7 +127,7 @@ fn active_for(spell: &SpellInfo, actor: &Actor) -> Result<(String, SpellChannel)
         None => Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "spell_not_published",
-            "this spell has no revision that you may cast; its maker has to publish one",
+            "this spell has no revision that you may cast; its creator must publish one",
         )),
     }
 }

@@ -1,5 +1,5 @@
-//! Revisions and their files, for whoever may see them: everybody what was
-//! published, the maker everything.
+//! Revisions and their files. Published ones are visible to everyone, drafts to their
+//! creator.
 
 use bytes::Bytes;
 use sqlx::any::AnyRow;
@@ -23,7 +23,7 @@ pub const ENTRY: &str = "spell.luau";
 /// A page of a spell's revisions, the newest first.
 ///
 /// # Errors
-/// 404 when there is no such spell for this person.
+/// 404 when the spell does not exist or is not visible to the user.
 pub async fn revisions(
     db: &AnyPool,
     actor: &Actor,
@@ -60,10 +60,10 @@ pub async fn revisions(
     })
 }
 
-/// One revision, if this person may see it.
+/// One revision.
 ///
 /// # Errors
-/// 404.
+/// 404 when it does not exist or is not visible to the user.
 pub async fn revision(
     db: &AnyPool,
     actor: &Actor,
@@ -86,7 +86,7 @@ pub async fn revision(
 /// The revision with this id.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn find(db: &AnyPool, revision_id: &str) -> Result<Option<RevisionInfo>, sqlx::Error> {
     if !super::is_made_id(revision_id) {
         return Ok(None);
@@ -100,7 +100,7 @@ pub async fn find(db: &AnyPool, revision_id: &str) -> Result<Option<RevisionInfo
         .transpose()
 }
 
-/// A file of a revision that was found already.
+/// A file of a revision.
 ///
 /// # Errors
 /// 404 when the revision has no such file.
@@ -118,7 +118,7 @@ pub async fn file(
             .collect();
         ApiError::not_found(
             "file_not_found",
-            format!("this revision has only {}", paths.join(", ")),
+            format!("this revision has only these files: {}", paths.join(", ")),
         )
     };
     let files = revision.manifest.files.iter();
@@ -131,7 +131,7 @@ pub async fn file(
 fn read(row: &AnyRow) -> Result<RevisionInfo, sqlx::Error> {
     let text: String = row.try_get("manifest_json")?;
     let manifest: SpellManifest = serde_json::from_str(&text)
-        .map_err(|error| sqlx::Error::Decode(format!("a manifest is damaged: {error}").into()))?;
+        .map_err(|error| sqlx::Error::Decode(format!("invalid spell manifest: {error}").into()))?;
     let parent: String = row.try_get("parent_revision_id")?;
     Ok(RevisionInfo {
         revision_id: row.try_get("revision_id")?,

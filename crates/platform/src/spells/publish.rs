@@ -1,5 +1,5 @@
-//! Publishing: a revision becomes the active one of a channel, everybody is
-//! told, and running worlds learn it.
+//! Publishing: makes a revision the active one of a channel, notifies clients, and
+//! delivers it to running worlds.
 
 use super::{Actor, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell};
 use crate::Platform;
@@ -9,7 +9,7 @@ use crate::error::ApiError;
 /// Makes a revision the active one of a channel.
 ///
 /// # Errors
-/// 403 for somebody else's spell, 404 for a revision that it does not have.
+/// 403 for another user's spell, 404 for an unknown revision.
 pub async fn publish(
     platform: &Platform,
     actor: &Actor,
@@ -65,7 +65,7 @@ pub async fn publish(
         manifest: revision.manifest.clone(),
     };
     if channel == SpellChannel::Draft {
-        // Nobody else may know of it.
+        // Only the creator may know about a draft.
         let maker = &published.spell.created_by;
         platform
             .sockets()

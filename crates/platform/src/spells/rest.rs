@@ -23,7 +23,7 @@ use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
 use crate::moderation::Member;
 use crate::paging::{PER_PAGE, Page, PageQuery};
 
-/// Everything about spells.
+/// All routes of spells.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
@@ -38,7 +38,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(cancel))
 }
 
-/// Whoever asks, with or without a session: what is published is for all.
+/// The user, or anonymous without a session: published spells are public.
 struct Anybody(Actor);
 
 impl FromRequestParts<Platform> for Anybody {
@@ -62,27 +62,27 @@ impl FromRequestParts<Platform> for Anybody {
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
-    /// Part of a name, a description or an id.
+    /// Substring of the name, description or id.
     #[serde(default)]
     q: Option<String>,
-    /// Only your own.
+    /// Only your own spells.
     #[serde(default)]
     mine: Option<bool>,
-    /// From 1.
+    /// Page number, from 1.
     #[param(minimum = 1, maximum = 10_000)]
     page: Option<u32>,
-    /// At most 100.
+    /// Page size; at most 100.
     #[param(minimum = 1, maximum = 100)]
     per_page: Option<u32>,
 }
 
-/// Spells that are published, and your own; the one that changed last first.
+/// Lists published spells and your own; the last changed first.
 #[utoipa::path(
     get, path = "/api/spells", tag = "spells", params(ListQuery),
     responses(
         (status = 200, body = SpellList),
-        (status = 400, description = "the query means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
+        (status = 400, description = "Invalid query", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -99,18 +99,18 @@ async fn list(
     Ok(Json(drafts::list(&platform, &actor, &wanted).await?))
 }
 
-/// Begins a spell. Of an id that is yours already it gives that spell.
+/// Creates a spell. Returns the existing spell if the id is already yours.
 #[utoipa::path(
     post, path = "/api/spells", tag = "spells", request_body = Option<CreateSpellRequest>,
     responses(
         (status = 201, body = DraftCreated),
-        (status = 200, description = "it was yours already", body = DraftCreated),
-        (status = 400, description = "no id of a spell", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 403, description = "you are suspended", body = ErrorBody),
-        (status = 409, description = "the id is somebody else's", body = ErrorBody),
-        (status = 413, description = "the body is too large", body = ErrorBody),
-        (status = 429, description = "too many spells", body = ErrorBody),
+        (status = 200, description = "The spell exists already and is yours", body = DraftCreated),
+        (status = 400, description = "Invalid spell id", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 403, description = "You are suspended", body = ErrorBody),
+        (status = 409, description = "The id is taken by another user", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 429, description = "Too many spells", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -133,9 +133,9 @@ async fn create(
     get, path = "/api/spells/{id}", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = SpellInfo),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such spell", body = ErrorBody),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "Spell not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -147,21 +147,21 @@ async fn show(
     Ok(Json(drafts::show(platform.db(), &actor, &spell_id).await?))
 }
 
-/// Builds a revision in the background, from code or from plain language; begins
-/// the spell when there is none.
+/// Builds a revision in the background, from code or a prompt; creates the spell if
+/// it does not exist.
 #[utoipa::path(
     post, path = "/api/spells/{id}/build", tag = "spells", params(("id" = String, Path)),
     request_body = BuildRequest,
     responses(
         (status = 202, body = BuildStarted),
-        (status = 400, description = "nothing to build", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 403, description = "somebody else's spell", body = ErrorBody),
-        (status = 404, description = "no such parent revision", body = ErrorBody),
-        (status = 409, description = "taken, or the draft changed meanwhile", body = ErrorBody),
-        (status = 413, description = "too long", body = ErrorBody),
-        (status = 429, description = "too many builds", body = ErrorBody),
-        (status = 503, description = "the queue is full", body = ErrorBody),
+        (status = 400, description = "Nothing to build", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 403, description = "The spell belongs to another user", body = ErrorBody),
+        (status = 404, description = "Parent revision not found", body = ErrorBody),
+        (status = 409, description = "The id is taken, or the draft changed in the meantime", body = ErrorBody),
+        (status = 413, description = "The code or prompt is too long", body = ErrorBody),
+        (status = 429, description = "Too many unfinished builds", body = ErrorBody),
+        (status = 503, description = "The build queue is full", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -181,11 +181,11 @@ async fn build(
     request_body = PublishSpellRequest,
     responses(
         (status = 200, body = SpellPublished),
-        (status = 400, description = "the body means nothing", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 403, description = "somebody else's spell", body = ErrorBody),
-        (status = 404, description = "no such spell or revision", body = ErrorBody),
-        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 400, description = "Invalid body", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 403, description = "The spell belongs to another user", body = ErrorBody),
+        (status = 404, description = "Spell or revision not found", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -201,15 +201,16 @@ async fn publish(
     ))
 }
 
-/// Revisions of a spell, the newest first. Drafts are seen by their maker only.
+/// Lists the revisions of a spell, the newest first. Drafts are visible only to their
+/// creator.
 #[utoipa::path(
     get, path = "/api/spells/{id}/revisions", tag = "spells",
     params(("id" = String, Path), PageQuery),
     responses(
         (status = 200, body = RevisionList),
-        (status = 400, description = "the query means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such spell", body = ErrorBody),
+        (status = 400, description = "Invalid query", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "Spell not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -224,16 +225,16 @@ async fn revisions(
     Ok(Json(list))
 }
 
-/// What a revision is. It never changes.
+/// The manifest of a revision. It never changes.
 #[utoipa::path(
     get, path = "/api/spells/{id}/revisions/{rev}/manifest", tag = "spells",
     params(("id" = String, Path), ("rev" = String, Path)),
     responses(
         (status = 200, body = SpellManifest),
-        (status = 304, description = "as you have it"),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such revision", body = ErrorBody),
+        (status = 304, description = "Not modified since `If-None-Match`"),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "Revision not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -250,16 +251,16 @@ async fn manifest(
     }))
 }
 
-/// A file of a revision, by its path, such as `spell.luau`. It never changes.
+/// A file of a revision by path, such as `spell.luau`. It never changes.
 #[utoipa::path(
     get, path = "/api/spells/{id}/revisions/{rev}/files/{path}", tag = "spells",
     params(("id" = String, Path), ("rev" = String, Path), ("path" = String, Path)),
     responses(
-        (status = 200, description = "its text", content_type = "text/plain", body = String),
-        (status = 304, description = "as you have it"),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such file", body = ErrorBody),
+        (status = 200, description = "The content of the file", content_type = "text/plain", body = String),
+        (status = 304, description = "Not modified since `If-None-Match`"),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "File not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -273,13 +274,14 @@ async fn file(
     let (file, bytes) = content::file(&platform, &revision, &path).await?;
     let tag = format!("\"{}\"", file.sha256);
     Ok(unless_known(&headers, &tag, || {
-        // Text of strangers: never a page of ours.
+        // Untrusted text: served as plain text, so that a browser never renders it as
+        // a page.
         let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
         (kind, Body::from(bytes)).into_response()
     }))
 }
 
-/// 304 for whoever has it already.
+/// 304 if the client has this version already.
 fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Response) -> Response {
     let known = headers
         .get(header::IF_NONE_MATCH)
@@ -294,7 +296,7 @@ fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Respons
     if let Ok(tag) = HeaderValue::from_str(tag) {
         headers.insert(header::ETAG, tag);
     }
-    // Drafts are not for shared caches.
+    // Shared caches must not store drafts.
     headers.insert(
         header::CACHE_CONTROL,
         HeaderValue::from_static("private, no-cache"),
@@ -307,10 +309,10 @@ fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Respons
     get, path = "/api/spells/{id}/jobs", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = Vec<JobInfo>),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 403, description = "somebody else's spell", body = ErrorBody),
-        (status = 404, description = "no such spell", body = ErrorBody),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 403, description = "The spell belongs to another user", body = ErrorBody),
+        (status = 404, description = "Spell not found", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -325,14 +327,14 @@ async fn spell_jobs(
     ))
 }
 
-/// Where a build is. What was said on the way is for whoever asked for it.
+/// The state of a build. The log is only for the user who requested the build.
 #[utoipa::path(
     get, path = "/api/jobs/{id}", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = JobInfo),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such build", body = ErrorBody),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "Build not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -345,15 +347,15 @@ async fn job(
     Ok(Json(job))
 }
 
-/// Stops a build.
+/// Cancels a build.
 #[utoipa::path(
     post, path = "/api/jobs/{id}/cancel", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = JobInfo),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 404, description = "no such build of yours", body = ErrorBody),
-        (status = 409, description = "it is over", body = ErrorBody),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 404, description = "Build not found, or not yours", body = ErrorBody),
+        (status = 409, description = "The build is finished already", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]

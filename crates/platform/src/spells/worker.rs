@@ -1,6 +1,6 @@
-//! Workers: take builds from the queue, bring them through their stages, and
-//! tell whoever asked. What they do is in the database at every step, so a
-//! worker may die at any time.
+//! Build workers: claim jobs from the queue, run their stages, and notify the user
+//! who requested them. Every step is stored in the database, so a worker may die at
+//! any time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::Platform;
 use crate::api::{RevisionInfo, SpellManifest};
 use crate::ids;
 
-/// Builds at once.
+/// Number of concurrent builds.
 const WORKERS: usize = 2;
-/// How often the queue is looked at when nobody knocks: for retries, and for
-/// jobs of workers that are gone.
+/// Polling interval of the queue, for retries and expired leases; new jobs wake a
+/// worker at once.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Rest after the database refused.
+/// Pause after a database error.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Between two looks for finished jobs that may be forgotten.
+/// Polls between two deletions of old jobs.
 const FORGET_EVERY: u32 = 3600;
-/// Lines and characters of a log.
+/// Limits of a log, in lines and in characters per line.
 const LINES_MAX: usize = 200;
 const LINE_CHARS_MAX: usize = 400;
 
@@ -49,7 +49,7 @@ struct RevisionReady<'a> {
     manifest: &'a SpellManifest,
 }
 
-/// Works until it is dropped.
+/// Runs the workers until dropped.
 pub async fn run(platform: Platform) {
     let workers = (0..WORKERS).map(|_| work(platform.clone(), ids::new_id("worker")));
     futures_util::future::join_all(workers).await;
@@ -66,7 +66,7 @@ async fn work(platform: Platform, owner: String) {
         if looks.is_multiple_of(FORGET_EVERY)
             && let Err(error) = jobs::forget_old(db, now).await
         {
-            tracing::warn!(%error, "old builds could not be forgotten");
+            tracing::warn!(%error, "could not delete old builds");
         }
         looks = looks.wrapping_add(1);
         match jobs::claim(db, &owner, now).await {
@@ -76,15 +76,15 @@ async fn work(platform: Platform, owner: String) {
                 let _ = tokio::time::timeout(LOOK_EVERY, knocked).await;
             }
             Err(error) => {
-                tracing::warn!(%error, "the queue of builds cannot be read");
+                tracing::warn!(%error, "could not read the build queue");
                 sleep(PAUSE).await;
             }
         }
     }
 }
 
-/// Gives a worker's job back when the worker ends in the middle of it, so that
-/// the next one need not wait for the lease.
+/// Releases a worker's job when the worker is dropped in the middle of it, so that
+/// the next worker need not wait for the lease to expire.
 struct Release {
     platform: Platform,
     owner: String,
@@ -97,7 +97,7 @@ impl Drop for Release {
             return;
         };
         runtime.spawn(async move {
-            // The database may be closed already; then the lease runs out.
+            // The database may be closed already; then the lease expires.
             let _ = jobs::release(platform.db(), &owner).await;
         });
     }
@@ -130,7 +130,7 @@ impl<'a> Work<'a> {
             Err(BuildError::Lost) => (Verdict::Cancelled, "the build was cancelled".to_owned()),
             Err(BuildError::Later(why)) if attempts < ATTEMPTS_MAX => {
                 let wait = 1000 << attempts.min(10);
-                let message = format!("{why}; try {} follows", attempts + 1);
+                let message = format!("{why}; attempt {} follows", attempts + 1);
                 self.say(message.clone());
                 let verdict = Verdict::Again(now + wait, "");
                 self.end(verdict, now).await;
@@ -143,7 +143,8 @@ impl<'a> Work<'a> {
                 return;
             }
             Err(BuildError::Later(why) | BuildError::Refused(why)) => {
-                // Strangers' code is in it: one line of text, nothing else.
+                // It contains untrusted code: log it as one line without control
+                // characters.
                 let why = why.replace(char::is_control, " ");
                 self.say(why.clone());
                 (Verdict::Failed(""), why)
@@ -165,7 +166,7 @@ impl<'a> Work<'a> {
         let compiler = self.platform.spell_compiler().clone();
         let spell_id = self.job.info.spell_id.clone();
         if self.job.info.attempts > ATTEMPTS_MAX {
-            let why = "its worker died every time it was tried";
+            let why = "the worker died in every attempt";
             return Err(BuildError::Refused(why.to_owned()));
         }
         self.enter("prepare", 5).await?;
@@ -180,8 +181,8 @@ impl<'a> Work<'a> {
         build::finalize(self.platform, self.owner, &self.job, assembled, &self.logs).await
     }
 
-    /// The only stage that may take long: keeps the lease meanwhile, and
-    /// notices when the job is cancelled.
+    /// Runs the only stage that may take long: extends the lease, and stops when the
+    /// job is cancelled.
     async fn prepare(
         &mut self,
         compiler: &Arc<dyn super::SpellCompiler>,
@@ -223,8 +224,8 @@ impl<'a> Work<'a> {
             return Err(BuildError::Lost);
         }
         let message = match stage {
-            "prepare" => "looking at what to build",
-            "assemble_package" => "putting the files together",
+            "prepare" => "preparing the code",
+            "assemble_package" => "assembling the files",
             "validate" => "compiling",
             _ => "storing the revision",
         };
@@ -241,8 +242,8 @@ impl<'a> Work<'a> {
         let (db, job_id) = (self.platform.db(), &self.job.info.job_id);
         let given = jobs::give_back(db, self.owner, job_id, &self.logs, verdict, now).await;
         if let Err(error) = given {
-            // The lease runs out, and another worker begins again.
-            tracing::warn!(%error, job_id, "a build could not be given back");
+            // The lease will expire, and another worker restarts the job.
+            tracing::warn!(%error, job_id, "could not release a build job");
         }
     }
 
