@@ -132,7 +132,6 @@ fn prints_wanted(platform: &Platform, server: &WorldProcess) -> bool {
 /// `POST /internal/worlds/{id}/heartbeat`.
 ///
 /// 401 and 400 when the caller or the body is invalid.
-
 pub async fn heartbeat(
     State(platform): State<Platform>,
     Caller(server): Caller,

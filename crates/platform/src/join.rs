@@ -1,6 +1,6 @@
-//! Joining: from an id, a game, a room code or nothing to a
-//! place in a running world and a ticket for it. `place.rs` chooses the world,
-//! `matchmaker.rs` waits for it, `pending.rs` has the joins that clients poll.
+//! Joining: from a world id, a game, a room code or nothing to a slot in a running world and a
+//! ticket for it. `place.rs` chooses the world, `matchmaker.rs` waits for it, and `pending.rs`
+//! stores the joins that clients poll.
 
 pub mod access;
 mod companions;
@@ -36,39 +36,39 @@ pub use self::pending::PendingJoins;
 use self::place::Target;
 use self::prefer::Preference;
 
-/// Longest that one request waits for news.
+/// Maximum time that one request waits for progress.
 const WAIT_S_MAX: u64 = 20;
-/// How long `GET /join/{id}` waits when it is not said.
+/// Default waiting time of `GET /join/{id}`.
 const WAIT_S: u64 = 10;
 
-/// Joins, which every address may make so often (`limits.rs`).
+/// Routes that are rate-limited per address (`limits.rs`).
 pub fn rated_routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(join))
 }
 
-/// Asking after a join that waits.
+/// Routes for polling and cancelling a pending join.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(progress, give_up))
 }
 
-/// A place in a world. PendingJoins through the start of its server. A world that is
-/// full is refused with 409, unless the header `Prefer` says otherwise:
-/// `wait=20` waits so many seconds for a place, and `respond-async` answers at
-/// once with 202 and what the join waits for; ask `GET /join/{id}` then.
+/// Joins a world. Waits until its game server has started. A full world is rejected with 409 unless
+/// the header `Prefer` says otherwise: `wait=20` waits up to 20 seconds for a free slot;
+/// `respond-async` responds immediately with 202 and the state of the join, which is then polled
+/// with `GET /join/{id}`.
 #[utoipa::path(
     post, path = "/join", tag = "joining", request_body = Option<JoinRequest>,
     params(("prefer" = Option<String>, Header, description = "`respond-async` and `wait=seconds`, RFC 7240")),
     responses(
-        (status = 200, description = "a place and a ticket for it", body = JoinResponse),
-        (status = 202, description = "it waits; only with respond-async", body = JoinProgress),
-        (status = 400, description = "the body means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "this world is not for you", body = ErrorBody),
+        (status = 200, description = "joined; contains a ticket for the world", body = JoinResponse),
+        (status = 202, description = "the join is pending; only with respond-async", body = JoinProgress),
+        (status = 400, description = "malformed request body", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller may not enter this world", body = ErrorBody),
         (status = 404, description = "no such world, game or room", body = ErrorBody),
-        (status = 409, description = "the world is full or closes", body = ErrorBody),
+        (status = 409, description = "the world is full or closing", body = ErrorBody),
         (status = 413, description = "the body is too large", body = ErrorBody),
-        (status = 429, description = "too many joins from here", body = ErrorBody),
-        (status = 503, description = "its server cannot run now", body = ErrorBody),
+        (status = 429, description = "too many joins from this address", body = ErrorBody),
+        (status = 503, description = "the world's game server cannot run now", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -83,8 +83,8 @@ async fn join(
     let preference = Preference::of(&headers);
     let wait = preference.wait.min(Duration::from_secs(WAIT_S_MAX));
     if preference.respond_async {
-        let begun = platform.waits().begin(&platform, &session, target)?;
-        return answer(&platform, session, &headers, &begun, wait, 0).await;
+        let pending = platform.waits().begin(&platform, &session, target)?;
+        return answer(&platform, session, &headers, &pending, wait, 0).await;
     }
     let patience = if preference.asked_to_wait {
         WaitPolicy::Until(wait)
@@ -105,28 +105,28 @@ async fn join(
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ProgressQuery {
-    /// The last `step` that was heard; the answer waits for the next one.
+    /// The last `step` that the client received; the response waits for a newer one.
     #[serde(default)]
     after: u32,
-    /// Seconds to wait for news, up to 20; 10 when it is not said.
+    /// Seconds to wait for progress, up to 20; 10 by default.
     #[serde(default)]
     wait_s: Option<u64>,
 }
 
-/// How far a join is that was answered with 202. PendingJoins for news. Whoever does
-/// not ask for 20 seconds has given up.
+/// State of a pending join. Waits for progress. A join that is not polled for 20 seconds is
+/// cancelled.
 #[utoipa::path(
     get, path = "/join/{id}", tag = "joining",
     params(("id" = String, Path, description = "id of the join"), ProgressQuery),
     responses(
-        (status = 200, description = "a place and a ticket for it", body = JoinResponse),
-        (status = 202, description = "it still waits", body = JoinProgress),
-        (status = 400, description = "the query means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "this world is not for you", body = ErrorBody),
-        (status = 404, description = "no such join (any more), or what it was for is gone", body = ErrorBody),
+        (status = 200, description = "joined; contains a ticket for the world", body = JoinResponse),
+        (status = 202, description = "the join is still pending", body = JoinProgress),
+        (status = 400, description = "malformed query", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller may not enter this world", body = ErrorBody),
+        (status = 404, description = "unknown or expired join, or the world or game no longer exists", body = ErrorBody),
         (status = 409, description = "the world's queue is full", body = ErrorBody),
-        (status = 503, description = "the world's server cannot run", body = ErrorBody),
+        (status = 503, description = "the world's game server cannot run", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -142,15 +142,15 @@ async fn progress(
     answer(&platform, session, &headers, &wait, patience, query.after).await
 }
 
-/// Gives a join up; its place goes to the next one.
+/// Cancels a pending join; the slot is released.
 #[utoipa::path(
     delete, path = "/join/{id}", tag = "joining",
     params(("id" = String, Path, description = "id of the join")),
     responses(
-        (status = 204, description = "it is given up"),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 404, description = "no such join (any more)", body = ErrorBody),
+        (status = 204, description = "the join is cancelled"),
+        (status = 400, description = "malformed path", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 404, description = "unknown or expired join", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -164,8 +164,7 @@ async fn give_up(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What came of a join that waits, once there is news after `seen` or
-/// `patience` is over.
+/// Response for a pending join, after progress beyond the step `seen` or after `patience`.
 async fn answer(
     platform: &Platform,
     session: Session,
@@ -196,10 +195,10 @@ async fn answer(
     }
 }
 
-/// Joins the room with this code for somebody who has no ticket; does not wait for a place.
+/// Joins the room with this code for a client without a ticket. Does not wait for a free slot.
 ///
 /// # Errors
-/// As `POST /join`.
+/// The errors of `POST /join`.
 pub async fn into_room(
     platform: &Platform,
     session: Session,
@@ -214,7 +213,7 @@ pub async fn into_room(
     admit(platform, session, headers, placement).await
 }
 
-/// Counts the play and signs a ticket.
+/// Records the visit and signs a ticket.
 async fn admit(
     platform: &Platform,
     session: Session,

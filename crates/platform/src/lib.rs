@@ -1,10 +1,9 @@
 //! The control plane: login, store, joining, and the fleet of game servers.
 //!
-//! [`Platform::open`] prepares one, [`bind`] takes its port and
-//! [`Platform::serve`] runs it. [`routes`] is the map of what it answers;
-//! [`fleet`] starts and watches game servers through a [`fleet::Launcher`]
-//! that the binary gives. Nothing here simulates: a world is a row, a process
-//! and a ticket.
+//! [`Platform::open`] creates a platform, [`bind`] opens its port and [`Platform::serve`] runs it.
+//! [`routes`] lists its HTTP routes. [`fleet`] starts and supervises game servers through a
+//! [`fleet::Launcher`] that the binary provides. Nothing here simulates: a world is a database row,
+//! a process and a ticket.
 #![forbid(unsafe_code)]
 
 mod accounts;

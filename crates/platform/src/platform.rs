@@ -1,4 +1,4 @@
-//! [`Platform`]: the state that every handler shares, and how it is opened.
+//! [`Platform`]: the state that all handlers share, and how it is created.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -42,9 +42,9 @@ use crate::store::{self, Uploads};
 use crate::tls::{Certificate, TlsError};
 use crate::world_log::Committer;
 
-/// Who the sample games are by.
+/// Name of the creator of the sample games.
 const HOUSE_CREATOR: &str = "Frolic";
-/// Packages that are unpacked and checked at once.
+/// Packages that are unpacked and checked at the same time.
 const UPLOADS_AT_ONCE: usize = 2;
 
 /// The control plane. Cheap to clone.
@@ -56,12 +56,12 @@ struct Inner {
     clock: Clock,
     db: AnyPool,
     blobs: BlobStore,
-    /// Compiled client scripts, which everybody may have.
+    /// Compiled client scripts, which are public.
     script_blobs: BlobStore,
     signer: ManifestSigner,
     fleet: Fleet,
     site: Site,
-    /// Packed and small copies of blobs.
+    /// Compressed and scaled-down copies of blobs.
     derived: Derived,
     metrics: Metrics,
     consoles: Consoles,
@@ -73,7 +73,7 @@ struct Inner {
     write_health: Arc<WriteHealth>,
     waits: PendingJoins,
     rates: RateLimiter,
-    /// Counts proxied sockets, so that opening them uses up nobody's joins.
+    /// Limits proxied sockets separately, so that they do not count as joins.
     socket_rates: RateLimiter,
     newcomers: Newcomers,
     attempts: Attempts,
@@ -94,23 +94,23 @@ struct Inner {
     script_checker: Arc<dyn ScriptChecker>,
 }
 
-/// What a platform is given by whoever runs it.
+/// What the binary that runs a platform provides.
 pub struct Parts {
     /// Starts game servers.
     pub launcher: Box<dyn Launcher>,
-    /// Compiles the spells that players make, and has them written.
+    /// Compiles the spells that players create, and generates their code.
     pub spell_compiler: Arc<dyn SpellCompiler>,
-    /// Checks the scripts of packages that are published.
+    /// Checks the scripts of published packages.
     pub script_checker: Arc<dyn ScriptChecker>,
-    /// The site's files.
+    /// Files of the web site.
     pub site: Box<dyn SiteFiles>,
-    /// The time of day.
+    /// Source of the wall-clock time.
     pub clock: Clock,
-    /// Where the platform listens, once that is known.
+    /// Address and port that the platform listens on.
     pub listens_on: SocketAddr,
 }
 
-/// Why a platform could not be opened.
+/// Reason why a platform could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The data folder cannot be used.
@@ -118,7 +118,7 @@ pub enum OpenError {
     DataFolder {
         /// The folder.
         folder: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The blobs cannot be used.
@@ -126,7 +126,7 @@ pub enum OpenError {
     Blobs {
         /// Folder or bucket.
         place: String,
-        /// What the system or the server says.
+        /// Error of the system or the server.
         source: std::io::Error,
     },
     /// The database cannot be used.
@@ -135,10 +135,10 @@ pub enum OpenError {
     /// The certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The keys of the issuer of identities cannot be asked for.
-    #[error("no HTTPS client for the keys of the identity issuer: {0}")]
+    /// No HTTP client could be created for the keys of the identity issuer.
+    #[error("could not create an HTTPS client for the identity provider's keys: {0}")]
     Identity(#[from] reqwest::Error),
-    /// The database refused a first query.
+    /// The database refused one of the first queries.
     #[error("the database refused a query: {0}")]
     Query(#[from] sqlx::Error),
 }
@@ -162,10 +162,10 @@ async fn open_blobs(place: BlobPlace) -> Result<BlobStore, OpenError> {
 }
 
 impl Platform {
-    /// Opens data and database, bringing the schema up to date.
+    /// Opens the data folder and the database, and migrates the schema.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`OpenError`] when the data, the database or the certificate cannot be used.
     pub async fn open(settings: Settings, parts: Parts) -> Result<Self, OpenError> {
         crate::tls::use_ring();
         let certificate = settings.tls.clone().map(Certificate::open).transpose()?;
@@ -188,7 +188,7 @@ impl Platform {
         let db = db::open(&url).await?;
         let house_id =
             publish::ensure_house_account(&db, HOUSE_CREATOR, parts.clock.now_ms()).await?;
-        // Whoever was in a world when the last run ended is not any more.
+        // Player counts of the last run are no longer valid.
         sqlx::query("UPDATE worlds SET player_count = 0 WHERE player_count <> 0")
             .execute(&db)
             .await?;
@@ -246,11 +246,11 @@ impl Platform {
         })))
     }
 
-    /// Publishes a sample game, unless this very package is there already. The
-    /// first one becomes the default game where none is set.
+    /// Publishes a sample game, unless the same package is already published. The first one becomes
+    /// the default game if none is set.
     ///
     /// # Errors
-    /// [`PublishError`].
+    /// [`PublishError`] when the package is invalid or cannot be stored.
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
         let published =
             publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
@@ -258,7 +258,7 @@ impl Platform {
         Ok(published)
     }
 
-    /// The game that a join without any id opens, unless one was chosen.
+    /// Sets the game that a join without a target opens, unless one is set.
     pub(crate) fn set_first_game(&self, game_id: &str) {
         let mut default_game = self
             .0
@@ -268,7 +268,7 @@ impl Platform {
         default_game.get_or_insert_with(|| game_id.to_owned());
     }
 
-    /// The platform's own creator.
+    /// User id of the creator of the sample games.
     pub(crate) fn house_id(&self) -> &str {
         &self.0.house_id
     }
@@ -338,8 +338,8 @@ impl Platform {
         &self.0.uploads
     }
 
-    /// Notes how many play each game at this moment, for the dashboards of
-    /// creators; a platform that serves does so every minute by itself.
+    /// Records the current number of players of each game for the dashboards of creators. A
+    /// platform that serves requests does so every minute by itself.
     pub fn sample_players(&self) {
         store::recorder::sample(self);
     }
@@ -348,7 +348,7 @@ impl Platform {
         &self.0.committer
     }
 
-    /// Whether the database stores what it is given.
+    /// Whether the database stores writes.
     pub(crate) fn write_health(&self) -> &WriteHealth {
         &self.0.write_health
     }
@@ -369,7 +369,7 @@ impl Platform {
         &self.0.newcomers
     }
 
-    /// What is told to Socket.IO clients.
+    /// Connections of Socket.IO clients.
     pub(crate) fn sockets(&self) -> &Sockets {
         &self.0.socketio
     }
@@ -382,7 +382,7 @@ impl Platform {
         &self.0.script_checker
     }
 
-    /// Wakes whoever builds spells.
+    /// Notifies the workers that build spells.
     pub(crate) fn spell_jobs(&self) -> &Notify {
         &self.0.spell_jobs
     }
@@ -403,7 +403,7 @@ impl Platform {
         &self.0.expulsions
     }
 
-    /// What TLS is spoken with, where the platform speaks it itself.
+    /// The certificate, if the platform serves TLS itself.
     pub(crate) fn certificate(&self) -> Option<&Certificate> {
         self.0.certificate.as_ref()
     }
@@ -420,8 +420,8 @@ impl Platform {
             .clone()
     }
 
-    /// The lock under which worlds of one game are opened. Games exist before
-    /// they get one, so there are never more locks than games.
+    /// The lock under which worlds of one game are created. Only existing games get one, so there
+    /// are never more locks than games.
     pub(crate) fn game_turn(&self, game_id: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut turns = self
             .0
