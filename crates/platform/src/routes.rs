@@ -1,4 +1,4 @@
-//! The map of the REST interface: every address, its handler and its bounds.
+//! All HTTP routes: path, handler and limits.
 
 use std::time::Duration;
 
@@ -16,14 +16,13 @@ use crate::{
     worlds,
 };
 
-/// A slow line may take this long for a large package.
+/// Upload of a large package over a slow connection.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// A full batch of requests to the store, with room for what JSON adds; more
-/// than a report of scripts takes.
+/// A full batch of data store requests with the overhead of JSON. Console reports are smaller.
 const REPORT_BODY_BYTES_MAX: usize = 4 * frolic_protocol::store::BATCH_BYTES_MAX;
 
-/// Everything the control plane answers.
+/// The router of the control plane.
 pub fn router(platform: Platform) -> Router {
     let limits = platform.settings().limits.clone();
     let rated = from_fn_with_state(platform.clone(), limit_rate);
