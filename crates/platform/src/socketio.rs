@@ -1,11 +1,10 @@
-//! Socket.IO: worlds, spells, builds and casts for any Socket.IO v4
-//! client, on the same port as everything else.
+//! Socket.IO: worlds, spells, builds and casts for any Socket.IO v4 client, on the
+//! platform's own port.
 //!
-//! A world is a room; what is told to it reaches nobody else, and where players
-//! are told only of what is near, no more than [`Followers`] says. [`Sockets`] is
-//! what the rest of the platform tells things through; [`door`] lets clients in
-//! and hands what they say to the handlers, one message of a client after the
-//! other.
+//! Each world is a room, and its events reach only that room; where players see only
+//! nearby events, [`Followers`] applies the same limit. The rest of the platform
+//! sends events through [`Sockets`]. [`door`] admits clients and passes their
+//! messages to the handlers, one message per client at a time.
 
 mod casts;
 mod door;
@@ -30,28 +29,29 @@ pub use self::worlds::set_back;
 use crate::Platform;
 use crate::remote_commands::{self, ToldOp};
 
-/// Bytes of one message.
+/// Maximum size of a message.
 const MESSAGE_BYTES_MAX: usize = 128 * 1024;
-/// A connection that joins no namespace is closed.
+/// Time after which a connection that joined no namespace is closed.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// Silence after which a client counts as gone: a ping each interval.
+/// Ping interval; bounds the time until a dead connection is noticed.
 const PING_EVERY: Duration = Duration::from_secs(25);
 const PING_PATIENCE: Duration = Duration::from_secs(20);
-/// Messages that wait for a slow reader; more are dropped.
+/// Maximum number of queued messages per client; further ones are dropped.
 const WAITING_MAX: usize = 256;
-/// Clients between the door and the room: more at once than ever are.
+/// Maximum number of clients between admission and joining their room; more than ever
+/// occur.
 const ARRIVING_MAX: usize = 4096;
 
-/// What the platform says to Socket.IO clients.
+/// Sends events to Socket.IO clients.
 #[derive(Default)]
 pub struct Sockets {
     io: OnceLock<SocketIo>,
     clients: AtomicUsize,
-    /// Clients between the door and the room, by connection.
+    /// Clients between admission and joining their room, by connection.
     arriving: Mutex<HashMap<String, Arc<Visitor>>>,
 }
 
-/// The layer that answers `/socket.io`.
+/// The layer that serves `/socket.io`.
 pub fn layer(platform: &Platform) -> SocketIoLayer {
     let (layer, io) = SocketIo::builder()
         .max_payload(MESSAGE_BYTES_MAX as u64)
@@ -64,7 +64,7 @@ pub fn layer(platform: &Platform) -> SocketIoLayer {
         .ping_timeout(PING_PATIENCE)
         .build_layer();
     door::open(&io, platform);
-    // A second router of the same platform (there is none) would be mute.
+    // Fails only for a second router of the same platform, which does not exist.
     let _ = platform.sockets().io.set(io);
     layer
 }
@@ -74,26 +74,27 @@ fn room(world_id: &str) -> String {
     format!("world:{world_id}")
 }
 
-/// The room of those who may know everything that happens in a world.
+/// The room of clients that receive all events of a world.
 fn overseers(world_id: &str) -> String {
     format!("world:{world_id}:overseers")
 }
 
-/// The room of one person's connections that are in a world.
+/// The room of one user's connections in one world.
 fn visits_of(world_id: &str, user_id: &str) -> String {
     format!("world:{world_id}:of:{user_id}")
 }
 
-/// Who follows a world from outside.
+/// The Socket.IO audience of a world.
 pub struct Followers<'a> {
     world_id: &'a str,
-    /// Whether only what somebody does themselves is told to them: players are
-    /// told of nothing that is far, and whoever plays can follow as well.
+    /// Whether a client receives only the events of its own user. Players of such a
+    /// world see only nearby events, and a player could otherwise follow all of them
+    /// from outside.
     near_only: bool,
 }
 
 impl<'a> Followers<'a> {
-    /// Those of a world, which tells its players only of what is near, or not.
+    /// The audience of a world; `near_only` when its players see only nearby events.
     pub fn of(world_id: &'a str, near_only: bool) -> Self {
         Self {
             world_id,
@@ -101,7 +102,7 @@ impl<'a> Followers<'a> {
         }
     }
 
-    /// The rooms that hear of what somebody did somewhere.
+    /// The rooms that receive an event caused by user `by`.
     fn hear(&self, by: Option<&str>) -> To {
         if !self.near_only {
             return To::world(self.world_id);
@@ -112,7 +113,7 @@ impl<'a> Followers<'a> {
     }
 }
 
-/// Whom something is told to.
+/// Recipients of an event.
 enum To {
     Everybody,
     Rooms(Vec<String>),
@@ -124,18 +125,18 @@ impl To {
     }
 }
 
-/// The room of all connections of one person.
+/// The room of all connections of one user.
 fn home(user_id: &str) -> String {
     format!("user:{user_id}")
 }
 
 impl Sockets {
-    /// Clients that are connected.
+    /// Number of connected clients.
     pub fn clients(&self) -> usize {
         self.clients.load(Relaxed)
     }
 
-    /// Clients that are in a world.
+    /// Number of clients in a world.
     pub fn clients_in(&self, world_id: &str) -> usize {
         let io = self.io.get();
         io.map_or(0, |io| io.within(room(world_id)).sockets().len())
@@ -144,7 +145,7 @@ impl Sockets {
     fn arriving(&self, connection: String, visitor: Arc<Visitor>) {
         let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
         if arriving.len() >= ARRIVING_MAX {
-            // Connections that broke at the door.
+            // Remove connections that broke during admission.
             arriving.clear();
         }
         arriving.insert(connection, visitor);
@@ -155,17 +156,17 @@ impl Sockets {
         arriving.remove(connection)
     }
 
-    /// Tells everybody.
+    /// Sends an event to all clients.
     pub fn tell_all(&self, event: &'static str, data: &impl Serialize) {
         self.tell(To::Everybody, event, data);
     }
 
-    /// Tells those who are in a world.
+    /// Sends an event to the clients in a world.
     pub fn tell_world(&self, world_id: &str, event: &'static str, data: &impl Serialize) {
         self.tell(To::world(world_id), event, data);
     }
 
-    /// Tells all connections of one person.
+    /// Sends an event to all connections of one user.
     pub fn tell_user(&self, user_id: &str, event: &'static str, data: &impl Serialize) {
         self.tell(To::Rooms(vec![home(user_id)]), event, data);
     }
@@ -186,13 +187,13 @@ impl Sockets {
                 To::Rooms(rooms) => io.to(rooms).emit(event, &data).await,
                 To::Everybody => io.emit(event, &data).await,
             };
-            // Whoever reads too slowly misses it; the others have it.
+            // Only clients that read too slowly miss the event.
             if let Err(error) = sent {
-                tracing::debug!(%error, event, "not everybody was told");
+                tracing::debug!(%error, event, "some clients did not receive an event");
             }
         };
-        // The way through the rooms never waits for a client: done at once, in
-        // order, unless an adapter to other machines takes its time.
+        // Emitting to rooms of this process never waits, so one poll completes it, in
+        // order. Only a remote adapter could be pending.
         let mut sending = Box::pin(sending);
         let waker = std::task::Waker::noop();
         let mut context = std::task::Context::from_waker(waker);
@@ -223,14 +224,14 @@ impl Sockets {
         }
         told["code_sha256"] = cast["revisionId"].clone();
         let params = cast["params"].get(0).cloned().unwrap_or(Value::Null);
-        // Two names for the same: programs are written for either.
+        // Clients may use either of the two names for the parameters.
         told["cast_params"] = params.clone();
         told["params"] = params;
         told["timestamp"] = json!(timestamp);
         self.tell(hear, "spell.cast_event", &told);
     }
 
-    /// `apply_op` and `world_cleared`, in the order of the log.
+    /// `apply_op` and `world_cleared`, in log order.
     pub fn tell_ops(&self, followers: &Followers<'_>, ops: &[LoggedOp]) {
         let world_id = followers.world_id;
         if ops.is_empty() || self.clients_in(world_id) == 0 {
@@ -242,7 +243,7 @@ impl Sockets {
                 let told = json!({ "world_id": world_id, "op_id": op.op_id, "by": op.by });
                 self.tell_world(world_id, "world_cleared", &told);
             } else {
-                // What is gone has no place any more.
+                // A removed structure has no position any more.
                 let hear = match op.op_type.as_str() {
                     "unbuild" => To::world(world_id),
                     _ => followers.hear(op.by.as_deref()),
@@ -254,7 +255,7 @@ impl Sockets {
         }
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub async fn close(&self) {
         if let Some(io) = self.io.get() {
             let closing = io.close();
@@ -263,7 +264,7 @@ impl Sockets {
     }
 }
 
-/// An operation with what it did beside its number, and as a whole.
+/// An operation with its content merged into the message, and as one field.
 fn flat(world_id: &str, op: &ToldOp) -> Value {
     let mut told = op.op_data.clone();
     if let Some(action) = told.get("action").cloned() {

@@ -1,10 +1,10 @@
-//! The store as types: listings, game pages, uploads, channels, edits.
+//! Types of the game catalog: listings, game pages, uploads, channels, edits.
 
 use serde::{Deserialize, Serialize};
 
 use super::RunningWorld;
 
-/// Which version of a game somebody gets.
+/// Release channel of a game.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -13,9 +13,9 @@ use super::RunningWorld;
 pub enum Channel {
     /// For its creator.
     Dev,
-    /// For whoever asks for it.
+    /// For players who request it.
     Beta,
-    /// For everybody.
+    /// For everyone.
     #[default]
     Stable,
 }
@@ -25,11 +25,11 @@ pub enum Channel {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
 pub enum GameVisibility {
-    /// Everybody, in the store.
+    /// Everyone; listed in the store.
     Public,
-    /// Whoever has the link.
+    /// Everyone with the link; not listed.
     Unlisted,
-    /// Its creator.
+    /// Only its creator.
     Private,
 }
 
@@ -37,29 +37,29 @@ pub enum GameVisibility {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameSummary {
-    /// Slug.
+    /// Game id (slug).
     pub id: String,
     /// Title.
     pub name: String,
-    /// What it is, in plain text.
+    /// Description in plain text.
     pub description: String,
     /// Name of its creator.
     pub creator: String,
-    /// Picture, when the game has one.
+    /// URL of the thumbnail, if the game has one.
     pub thumbnail_url: Option<String>,
-    /// Players in its worlds now.
+    /// Current players in its worlds.
     pub players_now: u32,
-    /// Joins so far.
+    /// Total joins.
     pub plays: u32,
-    /// Likes so far.
+    /// Likes.
     pub likes: u32,
-    /// Words to find it by.
+    /// Search tags.
     pub tags: Vec<String>,
-    /// What its scripts may use, as `game.toml` declares it: `store`, `chat`…
+    /// Script capabilities declared in `game.toml`: `store`, `chat`…
     pub capabilities: Vec<String>,
-    /// Version that everybody gets.
+    /// Version on the stable channel.
     pub version: String,
-    /// Players that fit into one world.
+    /// Maximum number of players per world.
     pub max_players: u32,
 }
 
@@ -69,11 +69,11 @@ pub struct GameSummary {
 pub struct GameList {
     /// This page.
     pub games: Vec<GameSummary>,
-    /// Games on all pages.
+    /// Number of games on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// Games on a full page.
+    /// Page size.
     pub page_size: u32,
 }
 
@@ -91,7 +91,7 @@ pub struct TagList {
 pub struct TagCount {
     /// The word.
     pub tag: String,
-    /// Public games that have it.
+    /// Number of public games with this tag.
     pub games: u32,
 }
 
@@ -99,32 +99,33 @@ pub struct TagCount {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameDetail {
-    /// What listings show.
+    /// Its entry in listings.
     #[serde(flatten)]
     pub summary: GameSummary,
-    /// Worlds that run now.
+    /// Running worlds.
     pub servers: Vec<RunningWorld>,
-    /// Versions that everybody could play, newest first; the newest 50.
+    /// Released versions, newest first; at most 50.
     pub versions: Vec<GameVersion>,
-    /// Id of its creator.
+    /// User id of its creator.
     pub creator_id: String,
-    /// Who can find and play it now.
+    /// Effective visibility.
     pub visibility: GameVisibility,
-    /// Whether moderators chose it.
+    /// Whether moderators featured it.
     pub featured: bool,
-    /// Whether everybody may download the package.
+    /// Whether everyone may download the package.
     pub downloads: bool,
-    /// Version to be had with `channel: "beta"`, when it is another one.
+    /// Version available with `channel: "beta"`, if it differs from the stable
+    /// version.
     pub beta_version: Option<String>,
-    /// Pictures, in the creator's order.
+    /// Screenshots, in the creator's order.
     pub screenshots: Vec<Screenshot>,
-    /// Whether who asks likes it.
+    /// Whether the current user likes it.
     pub liked: bool,
-    /// Whether who asks is its creator.
+    /// Whether the current user is its creator.
     pub mine: bool,
     /// RFC 3339.
     pub created_at: String,
-    /// When a version or its page last changed, RFC 3339.
+    /// Time of the last release or edit, RFC 3339.
     pub updated_at: String,
 }
 
@@ -138,17 +139,17 @@ pub struct GameVersion {
     pub revision: String,
     /// RFC 3339.
     pub published_at: String,
-    /// What its creator says is new; may be empty.
+    /// Release notes; may be empty.
     pub notes: String,
 }
 
-/// A picture of a game.
+/// A screenshot of a game.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Screenshot {
-    /// Id, to remove and to order it.
+    /// Screenshot id, to remove or reorder it.
     pub id: String,
-    /// Where it is.
+    /// URL.
     pub url: String,
     /// In pixels.
     pub width: u32,
@@ -156,11 +157,11 @@ pub struct Screenshot {
     pub height: u32,
 }
 
-/// `PUT /api/games/{id}/screenshots/order`: the order to show them in.
+/// `PUT /api/games/{id}/screenshots/order`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ScreenshotOrder {
-    /// All ids, each once.
+    /// All screenshot ids in the new order, each exactly once.
     #[schema(max_items = 8)]
     pub ids: Vec<String>,
 }
@@ -169,17 +170,17 @@ pub struct ScreenshotOrder {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ScreenshotList {
-    /// In the order in which they are shown; at most 8.
+    /// The screenshots in display order; at most 8.
     pub screenshots: Vec<Screenshot>,
 }
 
-/// `GET /api/games/{id}/files`: the assets of a revision and where they are.
+/// `GET /api/games/{id}/files`: the assets of a revision with their URLs.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameFiles {
-    /// SHA-256 of the package they belong to.
+    /// SHA-256 of the package.
     pub revision: String,
-    /// Everything below `assets/`.
+    /// All files below `assets/`.
     pub files: Vec<GameFile>,
 }
 
@@ -189,8 +190,8 @@ pub struct GameFiles {
 pub struct GameFile {
     /// Path in the package, `assets/…`.
     pub path: String,
-    /// `/cdn/{sha256}`: never changes, cache for ever. Of a private game it
-    /// has a grant at its end that lasts a while.
+    /// `/cdn/{sha256}`: immutable and cacheable forever. The URL of a private game's
+    /// file ends with a grant that expires.
     pub url: String,
     /// Media type.
     pub media_type: String,
@@ -204,7 +205,7 @@ pub struct GameFile {
 pub struct LikeState {
     /// Whether you like it now.
     pub liked: bool,
-    /// Likes of everybody.
+    /// Total likes.
     pub likes: u32,
 }
 
@@ -212,53 +213,53 @@ pub struct LikeState {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct FeatureRequest {
-    /// Whether the store's front page shows it.
+    /// Whether the game is shown on the store's front page.
     pub featured: bool,
 }
 
-/// `GET /api/ranking`: how Popular is ordered.
+/// `GET /api/ranking`: the formula of the Popular order.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RankingFormula {
-    /// The whole of it, in one line.
+    /// The formula in one line.
     pub formula: String,
-    /// Its parts.
+    /// Its terms.
     pub parts: Vec<RankingPart>,
 }
 
-/// One part of the formula of Popular.
+/// One term of the Popular formula.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RankingPart {
-    /// For programs: `players`, `plays` or `likes`.
+    /// Stable name for programs: `players`, `plays` or `likes`.
     pub name: String,
-    /// For people.
+    /// Label for people.
     pub label: String,
     /// Points for each doubling.
     pub weight: f64,
-    /// After so many days one counts half; `null` when only now counts.
+    /// Half-life in days; `null` when only the current value counts.
     pub half_life_days: Option<f64>,
     /// What is counted, and how.
     pub meaning: String,
 }
 
-/// `GET /api/games/{id}/ranking`: why a game is where it is.
+/// `GET /api/games/{id}/ranking`: how a game's score is computed.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RankingBreakdown {
     /// The game.
     pub game_id: String,
-    /// Sum of the points.
+    /// Total points.
     pub score: f64,
-    /// Place in Popular, from 1; `null` for a game that is not listed.
+    /// Rank in Popular, from 1; `null` for an unlisted game.
     pub rank: Option<u32>,
-    /// Games in Popular.
+    /// Number of games in Popular.
     pub of: u32,
-    /// Where the points come from.
+    /// Points by term.
     pub parts: Vec<RankingShare>,
 }
 
-/// What one part of the formula gives to a game.
+/// One term of a game's score.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RankingShare {
@@ -266,7 +267,7 @@ pub struct RankingShare {
     pub name: String,
     /// As in [`RankingPart`].
     pub label: String,
-    /// What was counted, after decay.
+    /// The count after decay.
     pub value: f64,
     /// As in [`RankingPart`].
     pub weight: f64,
@@ -274,43 +275,44 @@ pub struct RankingShare {
     pub points: f64,
 }
 
-/// Answer of `POST /api/games` and `POST /api/uploads/{id}/finish`.
+/// Response of `POST /api/games` and `POST /api/uploads/{id}/finish`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PublishResponse {
-    /// Slug of the game.
+    /// Game id (slug).
     pub game_id: String,
     /// Version in the manifest.
     pub version: String,
     /// SHA-256 of the package.
     pub revision: String,
-    /// False when this very package was there already.
+    /// False when the game had this exact package already.
     pub new_revision: bool,
-    /// The channel that has it now.
+    /// The channel that received it.
     pub channel: Channel,
-    /// Who can find and play the game now.
+    /// The game's effective visibility.
     pub visibility: GameVisibility,
-    /// What is allowed but probably not meant.
+    /// Warnings.
     pub report: PackageReport,
 }
 
-/// `POST /api/games/validate`: a package looked at and not kept.
+/// `POST /api/games/validate`: the result of checking a package without publishing
+/// it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ValidationReport {
-    /// Whether it would be taken.
+    /// Whether the package is valid.
     pub ok: bool,
-    /// What it is, when it would be taken.
+    /// Summary of a valid package.
     pub package: Option<ValidPackage>,
-    /// Everything that is wrong or odd.
+    /// All errors and warnings.
     pub report: PackageReport,
 }
 
-/// What a valid package says of itself.
+/// Summary of a valid package.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ValidPackage {
-    /// Slug of the game.
+    /// Game id (slug).
     pub game_id: String,
     /// Title.
     pub name: String,
@@ -318,30 +320,30 @@ pub struct ValidPackage {
     pub version: String,
     /// SHA-256 of the package.
     pub revision: String,
-    /// Files in it.
+    /// Number of files.
     pub files: u32,
     /// Size of the archive.
     pub size_bytes: u32,
-    /// What its scripts may use.
+    /// Script capabilities.
     pub capabilities: Vec<String>,
 }
 
-/// Problems of a package; also the `details` of a refused upload.
+/// Problems of a package; also the `details` of a rejected upload.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PackageReport {
-    /// In the order of files and lines; at most 100.
+    /// Ordered by file and line; at most 100.
     pub problems: Vec<PackageProblem>,
-    /// How many more there were.
+    /// Number of further problems.
     #[serde(default)]
     pub omitted: u32,
 }
 
-/// One thing that is wrong or odd in a package.
+/// One error or warning about a package.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PackageProblem {
-    /// `error`: refused for it. `warning`: probably not meant.
+    /// `error`: the package is rejected. `warning`: probably a mistake.
     pub severity: String,
     /// Stable name of the rule.
     pub rule: String,
@@ -353,45 +355,45 @@ pub struct PackageProblem {
     /// Column, from 1, when known.
     #[serde(default)]
     pub column: Option<u32>,
-    /// What is wrong and what to do.
+    /// The problem and what to do about it.
     pub message: String,
 }
 
-/// `POST /api/uploads`: begins an upload that can be taken up again.
+/// `POST /api/uploads`: starts a resumable upload.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct StartUpload {
     /// Size of the whole package.
     #[schema(value_type = u64, minimum = 1, maximum = 4_294_967_295_u64)]
     pub size_bytes: u32,
-    /// SHA-256 of the whole package in hex; checked at the end when given.
+    /// SHA-256 of the whole package in hex; verified at the end when given.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub sha256: Option<String>,
-    /// The channel to put it on; `stable` without it.
+    /// The channel that receives the version; default `stable`.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub channel: Option<Channel>,
-    /// What is new, for players.
+    /// Release notes for players.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub notes: Option<String>,
 }
 
-/// An upload on its way.
+/// An upload in progress.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct UploadState {
-    /// Id for the other calls.
+    /// Upload id.
     pub upload_id: String,
     /// Size of the whole package.
     pub size_bytes: u32,
-    /// Bytes that are kept: the offset of the next part.
+    /// Bytes received so far: the offset of the next part.
     pub received_bytes: u32,
-    /// Largest part.
+    /// Maximum size of a part.
     pub part_bytes_max: u32,
-    /// The channel it will be put on.
+    /// The channel that will receive the version.
     pub channel: Channel,
-    /// When it is given up, RFC 3339.
+    /// When the upload expires, RFC 3339.
     pub expires_at: String,
 }

@@ -1,5 +1,4 @@
-//! What moderators do about a report, what follows from it, and how it is taken
-//! back.
+//! Decisions of moderators about reports: their effects, and how they are revoked.
 
 use axum::Json;
 use axum::extract::State;
@@ -31,7 +30,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
 }
 
 impl Verdict {
-    /// As the database and the log write it.
+    /// Its name in the database and the log.
     pub(super) fn name(self) -> &'static str {
         match self {
             Verdict::Dismiss => "dismiss",
@@ -41,7 +40,7 @@ impl Verdict {
         }
     }
 
-    /// From [`Verdict::name`]; rows are our own.
+    /// Parses [`Verdict::name`] from a row that this program wrote.
     pub(super) fn from_name(name: &str) -> Self {
         match name {
             "takedown" => Verdict::Takedown,
@@ -58,7 +57,7 @@ impl Verdict {
     responses((status = 200, body = Decided), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, description = "somebody has decided it meanwhile", body = ErrorBody)))]
+        (status = 409, description = "The report was decided in the meantime", body = ErrorBody)))]
 async fn decide(
     State(platform): State<Platform>,
     moderator: Moderator,
@@ -92,7 +91,7 @@ async fn decide(
     }))
 }
 
-/// A decision whose parts were checked.
+/// A validated decision.
 struct Plan<'a> {
     report: &'a Report,
     moderator: &'a Moderator,
@@ -119,14 +118,14 @@ impl<'a> Plan<'a> {
         if verdict != Verdict::Dismiss && reason.is_empty() {
             return Err(ApiError::bad_request(
                 "reason_missing",
-                "say why: the person concerned reads it",
+                "give a reason; the affected user reads it",
             ));
         }
         let is_made = matches!(report.target_kind, TargetKind::Game | TargetKind::Spell);
         if verdict == Verdict::Takedown && !is_made {
             return Err(ApiError::bad_request(
                 "not_made",
-                "only games and spells can be taken down; warn or suspend the person instead",
+                "only games and spells can be taken down; warn or suspend the user instead",
             ));
         }
         let until = match (verdict, decision.days) {
@@ -136,7 +135,7 @@ impl<'a> Plan<'a> {
             (Verdict::Suspend, _) => {
                 return Err(ApiError::bad_request(
                     "days_missing",
-                    format!("say for how many days, from 1 to {SUSPENSION_DAYS_MAX}"),
+                    format!("days must be from 1 to {SUSPENSION_DAYS_MAX}"),
                 ));
             }
             _ => None,
@@ -161,8 +160,8 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Marks the report, and others about the same when that is wanted. The
-    /// first of two moderators decides.
+    /// Marks the report as decided, and other reports about the same target if
+    /// requested. The first of two concurrent moderators wins.
     async fn close_reports(
         &self,
         connection: &mut AnyConnection,
@@ -239,12 +238,12 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// What happens outside the database, once it is decided for good.
+    /// Effects outside the database, after the transaction was committed.
     async fn follow_up(&self, platform: &Platform) -> Result<(), sqlx::Error> {
         match self.verdict {
             Verdict::Suspend => {
                 let reason = format!(
-                    "You were suspended: {}. Read why, and how to appeal, under Notices.",
+                    "You were suspended: {}. See Notices for the reason and how to appeal.",
                     rules::rule(&self.rule).title
                 );
                 let expulsions = platform.expulsions();
@@ -269,7 +268,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Nobody judges themselves, or whoever may do as much as they do.
+/// Moderators must not decide about themselves or users with the same or higher role.
 async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Result<(), ApiError> {
     let row = sqlx::query("SELECT role FROM users WHERE user_id = $1")
         .bind(subject_id)
@@ -287,7 +286,7 @@ async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Res
     Ok(())
 }
 
-/// Takes a game out of the store, or a spell out of all worlds.
+/// Takes down a game or a spell.
 async fn take_down(
     connection: &mut AnyConnection,
     kind: TargetKind,
@@ -299,11 +298,11 @@ async fn take_down(
     Err(ApiError::new(
         StatusCode::CONFLICT,
         "already_taken_down",
-        "this is gone or taken down already; dismiss the report, or warn its creator",
+        "this was deleted or taken down already; dismiss the report, or warn its creator",
     ))
 }
 
-/// False when it was so already.
+/// Returns false when it was in that state already.
 async fn set_taken_down(
     connection: &mut AnyConnection,
     kind: TargetKind,
@@ -333,7 +332,7 @@ async fn set_taken_down(
     security(("bearer" = [])), params(("id" = String, Path)), request_body = LiftNotice,
     responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 409, description = "it does not count any more", body = ErrorBody)))]
+        (status = 409, description = "The notice is not in effect", body = ErrorBody)))]
 async fn lift(
     State(platform): State<Platform>,
     moderator: Moderator,
@@ -344,7 +343,7 @@ async fn lift(
     if reason.is_empty() {
         return Err(ApiError::bad_request(
             "reason_missing",
-            "say why, for the log",
+            "give a reason, for the log",
         ));
     }
     let mut transaction = crate::db::begin(platform.db()).await?;
@@ -363,11 +362,11 @@ async fn lift(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends a notice and undoes what it did; `action` and why go into the log. Gives
-/// the id of what it was about: a game has to be listed anew then.
+/// Revokes a notice and undoes its effect, and logs `action` and `reason`. Returns
+/// the id of the target, because a restored game must be listed again.
 ///
 /// # Errors
-/// 404 for an unknown one, 409 when it does not count any more.
+/// 404 for an unknown notice, 409 when it is not in effect.
 pub async fn take_back(
     connection: &mut AnyConnection,
     notice_id: &str,
@@ -395,7 +394,7 @@ pub async fn take_back(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "not_active",
-            "this notice was taken back already",
+            "this notice was revoked already",
         ));
     }
     let target_id: String = row.try_get("target_id")?;
@@ -416,10 +415,10 @@ pub async fn take_back(
     Ok(target_id)
 }
 
-/// Lets nobody pass whom moderators have suspended.
+/// Rejects suspended users.
 ///
 /// # Errors
-/// 403 `suspended`, with when it ends and where to read why.
+/// 403 `suspended`, with the end of the suspension and where to read the reason.
 pub async fn refuse_suspended(db: &AnyPool, user_id: &str, now_ms: i64) -> Result<(), ApiError> {
     let row = sqlx::query(
         "SELECT notice_id, rule, until_at FROM notices WHERE subject_id = $1 AND action = 'suspend'
@@ -443,7 +442,7 @@ pub async fn refuse_suspended(db: &AnyPool, user_id: &str, now_ms: i64) -> Resul
     .with_details(serde_json::json!({ "notice_id": notice_id, "until": until })))
 }
 
-/// Lets no game pass that moderators have taken down.
+/// Rejects games that moderators took down.
 ///
 /// # Errors
 /// 403 `game_taken_down`.
@@ -462,6 +461,6 @@ pub async fn refuse_taken_down(db: &AnyPool, game_id: &str) -> Result<(), ApiErr
     Err(ApiError::new(
         StatusCode::FORBIDDEN,
         "game_taken_down",
-        format!("moderators took this game down ({rule}); its creator reads why at /notices"),
+        format!("moderators took this game down ({rule}); its creator can read the reason at /notices"),
     ))
 }

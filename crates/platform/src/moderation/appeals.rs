@@ -1,4 +1,4 @@
-//! Appeals: another moderator looks again, and the answer is for good.
+//! Appeals: another moderator reviews the decision, and the answer is final.
 
 use axum::Json;
 use axum::extract::State;
@@ -29,17 +29,17 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(decide))
 }
 
-/// Which appeals to show.
+/// Filter of the appeal queue.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct AppealQuery {
-    /// Only those that stand so; `open` when left out.
+    /// Only appeals in this state; default `open`.
     #[param(inline)]
     state: Option<AppealState>,
-    /// From 1.
+    /// Page number, from 1.
     #[param(minimum = 1, maximum = 100_000)]
     page: Option<u32>,
-    /// At most 100.
+    /// Page size; at most 100.
     #[param(minimum = 1, maximum = 100)]
     per_page: Option<u32>,
 }
@@ -105,7 +105,7 @@ fn case(found: notices::Found) -> AppealCase {
     responses((status = 200, body = Notice), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, description = "it was decided meanwhile", body = ErrorBody)))]
+        (status = 409, description = "The appeal was decided in the meantime", body = ErrorBody)))]
 async fn decide(
     State(platform): State<Platform>,
     moderator: Moderator,
@@ -116,7 +116,7 @@ async fn decide(
     if answer.is_empty() {
         return Err(ApiError::bad_request(
             "answer_missing",
-            "say why: the person concerned reads it",
+            "give a reason; the affected user reads it",
         ));
     }
     let (db, now) = (platform.db(), platform.clock().now_ms());
@@ -132,7 +132,7 @@ async fn decide(
     let involved = found.moderator_id == moderator.id || found.subject_id == moderator.id;
     if involved && moderator.role != Role::Admin {
         return Err(ApiError::forbidden(
-            "somebody else has to decide this: it is about your own decision",
+            "this appeal is about your own decision; another moderator has to decide it",
         ));
     }
     let mut transaction = crate::db::begin(db).await?;
@@ -154,8 +154,8 @@ async fn decide(
             "another moderator has decided this appeal; reload the queue",
         ));
     }
-    // A suspension that is over can still have been wrong; one that was taken
-    // back meanwhile is not taken back twice.
+    // An expired suspension can still be overturned, but a revoked notice must not be
+    // revoked twice.
     let counts = matches!(
         found.notice.state,
         NoticeState::Active | NoticeState::Expired
@@ -196,5 +196,5 @@ async fn decide(
 }
 
 fn unknown_appeal() -> ApiError {
-    ApiError::not_found("appeal_not_found", "there is no appeal with this id")
+    ApiError::not_found("appeal_not_found", "appeal not found")
 }

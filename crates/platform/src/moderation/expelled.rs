@@ -1,5 +1,5 @@
-//! Who has just been suspended: game servers hear of it with their next
-//! heartbeat and show them the door.
+//! Recently suspended users. Game servers receive the list with each heartbeat and
+//! disconnect them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -8,17 +8,17 @@ use std::time::Duration;
 use frolic_protocol::fleet::Expelled;
 use tokio::time::Instant;
 
-/// How long it is told: several heartbeats, so that a lost one does not matter.
+/// How long a suspension is in the list: several heartbeats, in case one is lost.
 const TOLD_FOR: Duration = Duration::from_secs(15);
-/// Most that are told at once.
+/// Maximum length of the list.
 const TOLD_MAX: usize = 256;
 
-/// The newest suspensions.
+/// The most recent suspensions.
 #[derive(Debug, Default)]
 pub struct Expulsions(Mutex<VecDeque<(Instant, Expelled)>>);
 
 impl Expulsions {
-    /// Somebody was suspended.
+    /// Adds a suspended user.
     pub fn add(&self, player_id: &str, reason: &str, now: Instant) {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() >= TOLD_MAX {
@@ -31,7 +31,7 @@ impl Expulsions {
         told.push_back((now, expelled));
     }
 
-    /// Whom to tell game servers of now.
+    /// The suspensions to send to game servers now.
     pub fn recent(&self, now: Instant) -> Vec<Expelled> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         told.retain(|(at, _)| now.duration_since(*at) < TOLD_FOR);

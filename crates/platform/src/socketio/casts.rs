@@ -1,4 +1,4 @@
-//! What changes worlds: casts, operations on the ground, and clearing.
+//! Messages that change worlds: casts, terrain operations, and clearing.
 
 use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
@@ -13,10 +13,11 @@ use crate::remote_commands::{self, Place};
 use crate::spells::cast::{self, Wanted};
 use crate::worlds::WorldRow;
 
-/// What is added or painted with when nothing is said.
+/// Default material of add and paint operations.
 const MATERIAL: &str = "stone";
 
-/// `spell.cast_request`: the world tells everybody in it, the sender too.
+/// `spell.cast_request`: the world broadcasts the cast to everyone in it, including
+/// the sender.
 pub async fn cast(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let place = meant(visitor, data)?;
     let spell_id = text(data, "spell_id")?;
@@ -30,8 +31,8 @@ pub async fn cast(platform: &Platform, visitor: &Visitor, data: &Value) -> Answe
     Ok(Reply::Told(accepted))
 }
 
-/// What the caster gives along: `params` or `cast_params`, with `target` in it as three numbers,
-/// however it was written.
+/// The cast parameters: `params` or `cast_params`, with `target` normalized to three
+/// numbers.
 fn params(data: &Value) -> Value {
     const TARGETS: [&str; 3] = ["target", "target_position", "position"];
     let given = ["params", "cast_params"].into_iter();
@@ -47,7 +48,7 @@ fn params(data: &Value) -> Value {
     params.take()
 }
 
-/// The world that a message is about: the one that it names, or the one that was joined.
+/// The world that a message addresses: the named one, or the joined one.
 fn meant(visitor: &Visitor, data: &Value) -> Result<Place, ApiError> {
     let joined = visitor.place();
     match (optional(data, "world_id")?, joined) {
@@ -57,10 +58,10 @@ fn meant(visitor: &Visitor, data: &Value) -> Result<Place, ApiError> {
     }
 }
 
-/// `request_spell`: an operation on the ground of the world.
+/// `request_spell`: an operation on the world's terrain.
 pub async fn change_ground(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let place = meant(visitor, data)?;
-    // The operation as a whole, or its parts in the message itself.
+    // The operation is one field of the message, or the message itself.
     let spell = data.get("spell").filter(|spell| spell.is_object());
     let request = OutsideRequest::Terraform {
         by: visitor.actor.user_id.clone(),
@@ -70,13 +71,14 @@ pub async fn change_ground(platform: &Platform, visitor: &Visitor, data: &Value)
     ask(platform, &world, &request).await
 }
 
-/// `clear_world`: undoes everything; for the world's owner, their helpers, and admins.
+/// `clear_world`: undoes all operations; for the world's owner, their helpers, and
+/// admins.
 pub async fn clear(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let place = meant(visitor, data)?;
     let world = remote_commands::world(platform, &visitor.actor, &place).await?;
     if !remote_commands::is_trusted(platform, &visitor.actor, &world).await? {
         return Err(ApiError::forbidden(
-            "Only the owner of this world can clear it. Make one of your own with world.create.",
+            "Only the owner of this world can clear it. Create your own with world.create.",
         ));
     }
     let request = OutsideRequest::Clear {
@@ -109,10 +111,10 @@ fn operation(data: &Value) -> Result<TerrainOp, ApiError> {
             TerrainAction::Subtract
         }
         "paint" => TerrainAction::Paint,
-        _ => return Err(bad("type is add, subtract or paint")),
+        _ => return Err(bad("type must be add, subtract or paint")),
     };
     let center = data.get("center").and_then(point);
-    let center = center.ok_or_else(|| bad("center is [x, y, z] in metres"))?;
+    let center = center.ok_or_else(|| bad("center must be [x, y, z] in metres"))?;
     let number = |name: &str| data.get(name).and_then(Value::as_f64).map(|n| n as f32);
     let size = data.get("size").and_then(point);
     let shape = match (number("radius"), size) {
@@ -133,7 +135,7 @@ fn operation(data: &Value) -> Result<TerrainOp, ApiError> {
     })
 }
 
-/// `[x, y, z]` or `{x, y, z}`.
+/// Parses `[x, y, z]` or `{x, y, z}`.
 fn point(value: &Value) -> Option<[f32; 3]> {
     let part = |part: Option<&Value>| {
         let number = part?.as_f64()? as f32;

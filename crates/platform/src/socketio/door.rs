@@ -1,4 +1,4 @@
-//! Letting clients in, and handing on what they say.
+//! Admits clients, and dispatches their messages.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::limits::client_address;
 use crate::moderation;
 use crate::spells::Actor;
 
-/// What came of a message: the event that answers it, and with what.
+/// Result of a message.
 pub type Answer = Result<Reply, ApiError>;
 
 /// The answer to a message.
 pub enum Reply {
-    /// An event for the sender, and the acknowledgement.
+    /// An event for the sender, which is also the acknowledgement.
     Event(&'static str, Value),
-    /// Everything is told already; this is for the acknowledgement.
+    /// Only an acknowledgement: the events were sent already.
     Told(Value),
 }
 
@@ -39,12 +39,13 @@ pub fn open(io: &SocketIo, platform: &Platform) {
     let check = async move |socket: SocketRef, TryData(auth): TryData<Value>| {
         let visitor = admit(&checked, &socket, &auth.unwrap_or_default()).await;
         let visitor = Arc::new(visitor.map_err(Refused)?);
-        // Before the client knows that it is connected: it may speak at once.
+        // Before the client knows that it is connected, because it may send at once.
         listen(checked.clone(), &socket, visitor.clone());
         checked.sockets().arriving(socket.id.to_string(), visitor);
         Ok::<_, Refused>(())
     };
-    // Not an async function: it has run when the next message is read.
+    // Not an async function, so that it has completed before the next message is
+    // read.
     let serve = move |socket: SocketRef| {
         if let Some(visitor) = served.sockets().arrived(&socket.id.to_string()) {
             welcome(served, &socket, &visitor);
@@ -54,7 +55,7 @@ pub fn open(io: &SocketIo, platform: &Platform) {
     io.ns("/", serve.with(check));
 }
 
-/// Why somebody is not let in; the client reads it in `connect_error`.
+/// Why a client is rejected; it receives this as `connect_error`.
 #[derive(Debug)]
 struct Refused(ApiError);
 
@@ -64,7 +65,8 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// Who is there. Without a token: a guest for as long as the connection lasts.
+/// Authenticates a client. Without a token it is a guest for the lifetime of the
+/// connection.
 async fn admit(platform: &Platform, socket: &SocketRef, auth: &Value) -> Result<Visitor, ApiError> {
     let most = platform.settings().limits.socketio_clients_max;
     if platform.sockets().clients() >= most {
@@ -86,10 +88,10 @@ async fn admit(platform: &Platform, socket: &SocketRef, auth: &Value) -> Result<
             return Ok(Visitor::new(actor, None));
         }
     };
-    // The same door as for requests, whatever it takes by then.
+    // The same authentication as for HTTP requests.
     let request = Request::builder().header(header::AUTHORIZATION, bearer);
     let request = request.body(()).map_err(|_| {
-        ApiError::unauthorized("invalid_token", "the token has letters that no token has")
+        ApiError::unauthorized("invalid_token", "the token contains invalid characters")
     })?;
     let (mut parts, ()) = request.into_parts();
     let session = Session::from_request_parts(&mut parts, platform).await?;
@@ -114,7 +116,7 @@ fn welcome(platform: Platform, socket: &SocketRef, visitor: &Visitor) {
     let _ = socket.emit("connected", &hello);
 }
 
-/// One handler for all events: an idle client keeps no more than that.
+/// Registers one handler for all events, to save memory per idle client.
 fn listen(platform: Platform, socket: &SocketRef, visitor: Arc<Visitor>) {
     socket.on_fallback(
         move |socket: SocketRef,
@@ -137,13 +139,13 @@ fn listen(platform: Platform, socket: &SocketRef, visitor: Arc<Visitor>) {
                     answer(&socket, said, Err(error));
                 }
             }
-            // Not an async function: messages are taken in their order.
+            // Not an async function, so that messages keep their order.
             std::future::ready(())
         },
     );
 }
 
-/// Works on what one client said, in order, until there is nothing left.
+/// Processes one client's messages in order until its queue is empty.
 async fn work(platform: Platform, visitor: Arc<Visitor>) {
     while let Some((socket, said)) = visitor.next() {
         let outcome = handle(&platform, &socket, &visitor, &said).await;
@@ -156,7 +158,7 @@ async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said
     if !said.event.chars().all(frolic_package::is_visible) {
         return Err(ApiError::bad_request(
             "bad_event_name",
-            "The name of an event has no control, invisible or direction-changing characters.",
+            "event names must not contain control, invisible or direction-changing characters",
         ));
     }
     if is_for_members(&said.event) {
@@ -194,13 +196,13 @@ async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said
         "clear_world" => casts::clear(platform, visitor, data).await,
         other => {
             let name: String = other.chars().take(64).collect();
-            let message = format!("there is no event '{name}'; see docs/protocol/socketio.md");
+            let message = format!("unknown event '{name}'; see docs/protocol/socketio.md");
             Err(ApiError::bad_request("unknown_event", message))
         }
     }
 }
 
-/// What others see of somebody who is suspended.
+/// Whether the event is rejected for suspended users, because others see its effect.
 fn is_for_members(event: &str) -> bool {
     matches!(
         event,
@@ -216,7 +218,7 @@ fn is_for_members(event: &str) -> bool {
     )
 }
 
-/// What costs more than a look is counted per address, as logins are.
+/// Charges expensive events to the rate limit of the client's address, as logins are.
 fn spend(platform: &Platform, socket: &SocketRef) -> Result<(), ApiError> {
     let extensions = &socket.req_parts().extensions;
     let Some(ConnectInfo(peer)) = extensions.get::<ConnectInfo<SocketAddr>>() else {
@@ -227,8 +229,7 @@ fn spend(platform: &Platform, socket: &SocketRef) -> Result<(), ApiError> {
     taken.map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))
 }
 
-/// Tells the sender what came of it: as an event, and as the acknowledgement
-/// where one was asked for.
+/// Answers the sender: as an event, and as the acknowledgement if requested.
 fn answer(socket: &SocketRef, said: Said, outcome: Answer) {
     let acknowledged = match outcome {
         Ok(Reply::Event(event, data)) => {
@@ -257,31 +258,31 @@ fn answer(socket: &SocketRef, said: Said, outcome: Answer) {
     let _ = said.ack.send(&acknowledged);
 }
 
-/// A field of what a client said, as text.
+/// A required text field of a message.
 pub fn text(data: &Value, name: &'static str) -> Result<String, ApiError> {
     optional(data, name)?
-        .ok_or_else(|| ApiError::bad_request("missing_field", format!("give {name}, as text")))
+        .ok_or_else(|| ApiError::bad_request("missing_field", format!("{name} is missing or not a text")))
 }
 
-/// The same, where it may be left out.
+/// An optional text field of a message.
 pub fn optional(data: &Value, name: &'static str) -> Result<Option<String>, ApiError> {
     match data.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(ApiError::bad_request(
             "invalid_field",
-            format!("{name} is text"),
+            format!("{name} must be a text"),
         )),
     }
 }
 
-/// What a client said, as one of our types.
+/// Deserializes a message.
 pub fn parsed<T: serde::de::DeserializeOwned>(data: &Value) -> Result<T, ApiError> {
     let object = if data.is_null() { &json!({}) } else { data };
     T::deserialize(object).map_err(|error| {
         ApiError::bad_request(
             "invalid_field",
-            format!("this is not what the event takes: {error}"),
+            format!("invalid message: {error}"),
         )
     })
 }

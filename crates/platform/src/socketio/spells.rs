@@ -1,5 +1,4 @@
-//! `spell.…`, `content.…` and `job.…`: the same as the REST interface, as
-//! events.
+//! `spell.…`, `content.…` and `job.…`: the REST API of spells as events.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -36,7 +35,7 @@ pub async fn start_build(platform: &Platform, visitor: &Visitor, data: &Value) -
     Ok(Reply::Event("spell.build_started", json!(started)))
 }
 
-/// `spell.publish`: everybody is told, the sender too.
+/// `spell.publish`: notifies every client, including the sender.
 pub async fn publish(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let spell_id = text(data, "spell_id")?;
     let mut data = data.clone();
@@ -83,7 +82,7 @@ pub async fn revisions(platform: &Platform, visitor: &Visitor, data: &Value) -> 
     Ok(Reply::Event("spell.revisions_result", json!(listed)))
 }
 
-/// The revision that is named, or the one that is active.
+/// The named revision, or the active one.
 async fn wanted(
     platform: &Platform,
     visitor: &Visitor,
@@ -97,7 +96,7 @@ async fn wanted(
             let draft = spell.active_draft_rev;
             let active = spell.active_stable_rev.or(spell.active_beta_rev).or(draft);
             active.ok_or_else(|| {
-                ApiError::not_found("revision_not_found", "this spell was never built")
+                ApiError::not_found("revision_not_found", "this spell has no revision yet")
             })?
         }
     };
@@ -144,7 +143,7 @@ pub async fn files(platform: &Platform, visitor: &Visitor, data: &Value) -> Answ
     Ok(Reply::Event("content.files_list", told))
 }
 
-/// `job.get`: where a build is, for whoever missed its progress.
+/// `job.get`: the state of a build, for clients that missed progress events.
 pub async fn job(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let job = jobs::show(platform.db(), &visitor.actor, &text(data, "job_id")?).await?;
     Ok(Reply::Event("job.info", json!(job.info)))

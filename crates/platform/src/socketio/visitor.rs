@@ -1,4 +1,4 @@
-//! One client: who it is, where it is, and what it may still say.
+//! State of one client: identity, joined world, and message queue.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,27 +11,27 @@ use crate::auth::Role;
 use crate::remote_commands::Place;
 use crate::spells::Actor;
 
-/// Messages of one client that wait for their turn.
+/// Maximum number of queued messages per client.
 const WAITING_MAX: usize = 64;
-/// Messages that a client may send at once, and per second.
+/// Rate limit of messages per client: burst, and per second.
 const BURST: f64 = 60.0;
 const PER_SECOND: f64 = 20.0;
 
-/// Something that a client said.
+/// A received message.
 pub struct Said {
-    /// Which event.
+    /// Name of the event.
     pub event: String,
-    /// With what.
+    /// Payload.
     pub data: Value,
-    /// For the answer.
+    /// Sends the acknowledgement.
     pub ack: AckSender,
 }
 
 /// A connected client.
 pub struct Visitor {
-    /// Who.
+    /// The authenticated user.
     pub actor: Actor,
-    /// Their name, if they are logged in.
+    /// The user's name, if they are logged in.
     pub username: Option<String>,
     state: Mutex<State>,
 }
@@ -45,7 +45,6 @@ struct State {
 }
 
 impl Visitor {
-    /// Somebody who has just come.
     pub fn new(actor: Actor, username: Option<String>) -> Self {
         Self {
             actor,
@@ -60,21 +59,21 @@ impl Visitor {
         }
     }
 
-    /// The world they have joined.
+    /// The joined world.
     pub fn place(&self) -> Option<Place> {
         self.state().place.clone()
     }
 
-    /// They are in another one now; gives the one before.
+    /// Sets the joined world and returns the previous one.
     pub fn move_to(&self, place: Option<Place>) -> Option<Place> {
         std::mem::replace(&mut self.state().place, place)
     }
 
-    /// Takes a message. True when nobody works on this client's messages: the
-    /// caller then does, with [`Visitor::next`] until there is none.
+    /// Queues a message. True when no task processes this client's messages: the
+    /// caller must then process them with [`Visitor::next`] until it returns `None`.
     ///
     /// # Errors
-    /// The message, when there were too many.
+    /// The message, when the client exceeded its rate limit or its queue is full.
     pub fn take(&self, socket: SocketRef, said: Said) -> Result<bool, Said> {
         let mut state = self.state();
         let now = Instant::now();
@@ -89,19 +88,19 @@ impl Visitor {
         Ok(!std::mem::replace(&mut state.busy, true))
     }
 
-    /// The next message to work on.
+    /// The next queued message.
     pub fn next(&self) -> Option<(SocketRef, Said)> {
         let mut state = self.state();
         let next = state.waiting.pop_front();
         if next.is_none() {
             state.busy = false;
-            // An idle client keeps no room for what it once said.
+            // Free the queue's memory, because most clients are idle.
             state.waiting.shrink_to_fit();
         }
         next
     }
 
-    /// The role, for rights beyond their own things.
+    /// Whether the user has the rights of an admin.
     pub fn is_admin(&self) -> bool {
         self.actor.role >= Role::Admin
     }

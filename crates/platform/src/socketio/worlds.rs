@@ -1,4 +1,4 @@
-//! `world.…` and `ping`: finding, making, entering and leaving worlds.
+//! `world.…` and `ping`: list, create, join and leave worlds.
 
 use serde_json::{Value, json};
 use socketioxide::extract::SocketRef;
@@ -18,17 +18,17 @@ use crate::remote_commands::{self, LogEnds, Place};
 use crate::texts;
 use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish};
 
-/// What a world of nothing in particular is made of, where it is there.
+/// Default game of new worlds, if it is installed.
 const SANDBOX: &str = "sandbox";
-/// Worlds that one person makes.
+/// Maximum number of worlds per user.
 const WORLDS_PER_USER: i64 = 100;
-/// Worlds, and spells, that all visitors without a session make.
+/// Maximum number of worlds, and of spells, by all visitors without a session.
 const MADE_BY_VISITORS: i64 = 5000;
-/// Operations in one `sync_ops`, and of all that a client gets when it comes.
+/// Maximum number of operations per `sync_ops` message, and in total per join.
 const OPS_PER_MESSAGE: i64 = 200;
 const OPS_MAX: usize = 4000;
 
-/// `world.list`; with `castable: true`, only those that the client may cast into now.
+/// `world.list`; with `castable: true`, only worlds where the client may cast now.
 pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let castable = data.get("castable").and_then(Value::as_bool);
     let worlds = match castable.unwrap_or(false) {
@@ -59,7 +59,7 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
         return Err(ApiError::new(
             axum::http::StatusCode::TOO_MANY_REQUESTS,
             "too_many_worlds",
-            format!("you have {WORLDS_PER_USER} worlds; delete one first"),
+            format!("you have {WORLDS_PER_USER} worlds, which is the maximum; delete one first"),
         ));
     }
     if visitor.username.is_none() {
@@ -82,18 +82,18 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
     Ok(Reply::Event("world.created", told(&world)))
 }
 
-/// A world as the message itself, and as one field of it.
+/// A world with its fields in the message, and as one field.
 fn told(world: &WorldInfo) -> Value {
     let mut told = json!(world);
     told["world"] = told.clone();
     told
 }
 
-/// Visitors without a session have a new id with every connection: what they
-/// make is bounded together.
+/// Limits what visitors without a session create. They have a new id per connection,
+/// so the limit is global.
 ///
 /// # Errors
-/// 429 that says what to do.
+/// 429 with advice.
 pub async fn bound_visitors(platform: &Platform, table: &'static str) -> Result<(), ApiError> {
     let count = format!("SELECT COUNT(*) AS made FROM {table} WHERE created_by LIKE $1 ESCAPE '!'");
     let made: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
@@ -107,7 +107,7 @@ pub async fn bound_visitors(platform: &Platform, table: &'static str) -> Result<
     Err(ApiError::new(
         axum::http::StatusCode::TOO_MANY_REQUESTS,
         "too_many_visitors",
-        "visitors have made too much already; log in (POST /login) and connect with the token",
+        "visitors have created too much already; log in (POST /login) and connect with the token",
     ))
 }
 
@@ -137,7 +137,7 @@ async fn find(platform: &Platform, world_id: &str) -> Result<WorldInfo, ApiError
     Ok(world.ok_or_else(worlds::unknown_world)?.info(platform))
 }
 
-/// `world.join`: leaves the world before, and is told what happened here.
+/// `world.join`: leaves the previous world and sends the history of this one.
 pub async fn join(
     platform: &Platform,
     socket: &SocketRef,
@@ -150,15 +150,15 @@ pub async fn join(
     remote_commands::must_have_room(platform, &visitor.actor, &row).await?;
     let spec = row.spec.clone();
     let world = row.info(platform);
-    // Keeps the row from being swept while somebody looks at it.
+    // Update the last use, so that the sweep does not delete the world.
     worlds::touch(platform.db(), &world_id, platform.clock().now_ms()).await?;
     if let Some(before) = visitor.move_to(Some(place))
         && before.world_id != world_id
     {
         go_out(socket, visitor, &before.world_id);
     }
-    // Before the log is read: an operation in between is told twice rather than
-    // never, and has a number.
+    // Join the room before reading the log: an operation in between then arrives
+    // twice, not never, and clients can drop duplicates by number.
     let user_id = &visitor.actor.user_id;
     socket.join([room(&world_id), visits_of(&world_id, user_id)]);
     let oversees = visitor.is_admin() || made_game(platform, visitor, &spec).await?;
@@ -184,7 +184,7 @@ pub async fn join(
     Ok(Reply::Told(joined))
 }
 
-/// Where somebody wants to go: the world with this id, or with this room code.
+/// The world to join, by id or room code.
 async fn destination(platform: &Platform, data: &Value) -> Result<Place, ApiError> {
     let code = optional(data, "room_code")?;
     let (world_id, via) = match (optional(data, "world_id")?, code) {
@@ -202,11 +202,10 @@ async fn destination(platform: &Platform, data: &Value) -> Result<Place, ApiErro
     })
 }
 
-/// Tells those who follow a world from outside that it was set back, and what
-/// has happened in it from now on.
+/// Tells Socket.IO clients in a world that it was reset, and sends its new history.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn set_back(platform: &Platform, world_id: &str) -> Result<(), ApiError> {
     let sockets = platform.sockets();
     if sockets.clients_in(world_id) == 0 {
@@ -215,7 +214,7 @@ pub async fn set_back(platform: &Platform, world_id: &str) -> Result<(), ApiErro
     let ends = remote_commands::log_ends(platform.db(), world_id).await?;
     let told = json!({ "world_id": world_id, "set_back": true });
     sockets.tell_world(world_id, "world_cleared", &told);
-    // Who is told only of what they do has not done any of it now.
+    // Clients that receive only their own operations have none in the restored state.
     let hear = match ends.near_only {
         true => overseers(world_id),
         false => room(world_id),
@@ -224,7 +223,7 @@ pub async fn set_back(platform: &Platform, world_id: &str) -> Result<(), ApiErro
     send_log(platform, world_id, ends, None, tell).await
 }
 
-/// Whether the game of a world is theirs: whoever plays it can make a world of it.
+/// Whether the user may create worlds of this game: everyone who may play it can.
 async fn made_game(
     platform: &Platform,
     visitor: &Visitor,
@@ -243,8 +242,8 @@ fn go_out(socket: &SocketRef, visitor: &Visitor, world_id: &str) {
     ]);
 }
 
-/// `sync_ops` with what is in the log, or only with what one person did; or
-/// `sync_complete` when that is nothing.
+/// Sends `sync_ops` with the log, or with one user's part of it; `sync_complete` when
+/// it is empty.
 async fn send_log(
     platform: &Platform,
     world_id: &str,
@@ -268,7 +267,7 @@ async fn send_log(
             "world_id": world_id,
             "ops": ops,
             "complete": !more,
-            // Operations up to this one are in the world's checkpoint only.
+            // Operations up to this number are only in the world's checkpoint.
             "checkpoint": ends.checkpoint,
             "newest": ends.newest,
         });
@@ -296,7 +295,7 @@ pub fn leave(socket: &SocketRef, visitor: &Visitor) -> Answer {
     Ok(Reply::Event("world.left", json!({ "left_world_id": left })))
 }
 
-/// `world.get`: the one that is named, or the one they are in.
+/// `world.get`: the named world, or the joined one.
 pub async fn get(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let place = match (optional(data, "world_id")?, visitor.place()) {
         (Some(named), Some(joined)) if named == joined.world_id => joined,
@@ -325,7 +324,7 @@ pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
     Ok(Reply::Event("pong", pong))
 }
 
-/// The world they are in.
+/// The joined world.
 pub fn here(visitor: &Visitor) -> Result<Place, ApiError> {
     visitor
         .place()
