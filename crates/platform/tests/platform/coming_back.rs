@@ -1,5 +1,4 @@
-//! Whoever lost their connection finds their place again, also where
-//! others wait for one.
+//! Disconnected players find their slot reserved, also in a full world.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,7 +21,7 @@ async fn is_refused(platform: &TestPlatform, who: &LoginResponse, body: &Value) 
     assert_eq!(error_of(answer).await, (409, "world_full".to_owned()));
 }
 
-/// A world for one, with Ada in it.
+/// A world for one player, with Ada in it.
 async fn adas_world(platform: &TestPlatform, ada: &LoginResponse) -> Value {
     platform.publish_sample(&game_files("duel", 1)).await;
     let place = join(platform, ada, &json!({ "game_id": "duel" })).await;
@@ -32,7 +31,7 @@ async fn adas_world(platform: &TestPlatform, ada: &LoginResponse) -> Value {
 }
 
 #[tokio::test]
-async fn a_full_world_keeps_the_place_of_whoever_lost_the_line() {
+async fn a_full_world_reserves_the_slot_of_a_disconnected_player() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
     let room = adas_world(&platform, &ada).await;
@@ -40,7 +39,7 @@ async fn a_full_world_keeps_the_place_of_whoever_lost_the_line() {
     is_refused(&platform, &bob, &room).await;
     join(&platform, &ada, &room).await;
     is_refused(&platform, &bob, &room).await;
-    // Her minute is over.
+    // Her reservation has expired.
     platform.stage.passed_through.store(1, Ordering::SeqCst);
     platform.stage.away.lock().unwrap().clear();
     platform.stage.wait_for_heartbeats().await;
@@ -48,7 +47,7 @@ async fn a_full_world_keeps_the_place_of_whoever_lost_the_line() {
 }
 
 #[tokio::test]
-async fn a_world_that_drains_takes_back_whoever_lost_the_line() {
+async fn a_draining_world_readmits_a_disconnected_player() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
     let room = adas_world(&platform, &ada).await;
@@ -58,13 +57,13 @@ async fn a_world_that_drains_takes_back_whoever_lost_the_line() {
     platform.stage.wait_for_heartbeats().await;
     assert_eq!(join(&platform, &ada, &room).await.world_id, place.world_id);
     platform.stage.away.lock().unwrap().clear();
-    // Nobody is there and nobody may come back: it stops, and starts anew.
+    // No player is present or may reconnect: the world stops, and starts again for the next.
     platform.stage.wait_for_alive(0).await;
     join(&platform, &bob, &room).await;
 }
 
 #[tokio::test]
-async fn a_closed_tab_that_is_opened_again_leads_to_the_same_world() {
+async fn reopening_a_closed_tab_leads_to_the_same_world() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let any = json!({ "game_id": "sample" });
@@ -83,7 +82,7 @@ async fn a_closed_tab_that_is_opened_again_leads_to_the_same_world() {
 }
 
 #[tokio::test]
-async fn a_killed_game_server_keeps_the_places_of_those_who_were_in_it() {
+async fn slots_of_players_survive_a_killed_game_server() {
     let platform = TestPlatform::start_with(|settings| {
         settings.fleet.backoff_first = Duration::from_millis(10);
     })
@@ -101,7 +100,7 @@ async fn a_killed_game_server_keeps_the_places_of_those_who_were_in_it() {
 }
 
 #[tokio::test]
-async fn a_stopped_game_server_keeps_the_places_of_those_who_were_in_it() {
+async fn slots_of_players_survive_a_stopped_game_server() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
     let room = adas_world(&platform, &ada).await;
@@ -110,13 +109,13 @@ async fn a_stopped_game_server_keeps_the_places_of_those_who_were_in_it() {
     platform.platform.fleet().stop(&world_id);
     platform.stage.wait_for_alive(0).await;
     platform.stage.players.store(0, Ordering::SeqCst);
-    // He is the first at the door of the next one.
+    // He is the first to join the next process.
     is_refused(&platform, &bob, &room).await;
     join(&platform, &ada, &room).await;
 }
 
 #[tokio::test]
-async fn who_is_back_by_their_token_has_one_place_and_not_two() {
+async fn a_player_who_resumes_takes_one_slot_and_not_two() {
     let platform = TestPlatform::start_with(|settings| {
         settings.fleet.backoff_first = Duration::from_millis(10);
     })
@@ -130,7 +129,7 @@ async fn who_is_back_by_their_token_has_one_place_and_not_two() {
     is_in(&platform, &place.world_id, &ada.client_id).await;
     platform.stage.crash_all();
     platform.stage.wait_for_launches(2).await;
-    // She did not ask the platform, and is in the next process already.
+    // She resumed directly in the next process, without asking the platform.
     let returned = || platform.stage.returned.lock().unwrap();
     returned().push(ada.client_id.clone());
     platform.stage.wait_for_heartbeats().await;

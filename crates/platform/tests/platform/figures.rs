@@ -1,5 +1,4 @@
-//! What the store counts: ranking, tags, pages, and
-//! the creator's dashboard.
+//! Statistics of the game store: ranking, tags, pages, and the creator's dashboard.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +17,7 @@ async fn breakdown(platform: &TestPlatform, id: &str) -> RankingBreakdown {
 }
 
 #[tokio::test]
-async fn the_order_is_what_the_public_formula_gives() {
+async fn the_order_follows_the_public_formula() {
     let platform = TestPlatform::start().await;
     for id in ["alpha", "beta"] {
         platform.publish_sample(&game_files(id, 8)).await;
@@ -52,7 +51,7 @@ async fn the_order_is_what_the_public_formula_gives() {
         "{alpha:?}"
     );
     assert!((beta.score - weight("likes")).abs() < 1e-9, "{beta:?}");
-    // Plays of a week ago count half, likes keep longer: the order turns.
+    // Plays of a week ago count half and likes decay more slowly, so the order changes.
     platform.clock.advance_ms(14 * DAY_MS);
     let (alpha, beta) = (
         breakdown(&platform, "alpha").await,
@@ -169,7 +168,7 @@ async fn dashboard(platform: &TestPlatform, who: &LoginResponse, query: &str) ->
     serde_json::from_str(&text).unwrap()
 }
 
-/// Sessions that last through the days of a test.
+/// A platform whose sessions are valid for all days of a test.
 async fn platform_of_days() -> TestPlatform {
     TestPlatform::start_with(|settings| {
         settings.session_lifetime = std::time::Duration::from_secs(40 * 24 * 3_600);
@@ -189,7 +188,7 @@ async fn publish(platform: &TestPlatform, who: &LoginResponse) {
 }
 
 #[tokio::test]
-async fn the_dashboard_counts_plays_and_who_comes_back() {
+async fn the_dashboard_counts_plays_and_returning_players() {
     let platform = platform_of_days().await;
     let ada = platform.login("Ada").await;
     publish(&platform, &ada).await;
@@ -197,12 +196,12 @@ async fn the_dashboard_counts_plays_and_who_comes_back() {
     for name in ["Ben", "Cleo", "Dan", "Eve"] {
         fans.push(platform.login(name).await);
     }
-    // Four new ones on the first day, one of them twice.
+    // Four new players on the first day, one of them twice.
     for fan in &fans {
         join_as(&platform, fan, "race").await;
     }
     join_as(&platform, &fans[0], "race").await;
-    // Two come back the day after, one of them once more, one after a week.
+    // Two return the day after, one of them twice; another returns after a week.
     platform.clock.advance_ms(DAY_MS);
     for who in [0, 1, 1] {
         join_as(&platform, &fans[who], "race").await;
@@ -239,7 +238,7 @@ async fn the_dashboard_counts_plays_and_who_comes_back() {
         None
     );
 
-    // Only its creator sees it.
+    // Only the creator may see the dashboard.
     let path = "/api/creator/games/race/dashboard";
     let request = platform
         .request(Method::GET, path)
@@ -260,7 +259,7 @@ async fn the_dashboard_counts_plays_and_who_comes_back() {
 }
 
 #[tokio::test]
-async fn the_dashboard_plots_players_at_once() {
+async fn the_dashboard_plots_concurrent_players() {
     let platform = platform_of_days().await;
     let ada = platform.login("Ada").await;
     publish(&platform, &ada).await;
@@ -281,7 +280,7 @@ async fn the_dashboard_plots_players_at_once() {
         .take(4)
         .map(|s| s.players)
         .collect();
-    // The most of each five minutes, newest first.
+    // The maximum of each five minutes, newest first.
     assert_eq!(last, [1, 0, 5, 0]);
     assert_eq!(shown.days[0].peak_players, 5);
     assert_eq!((shown.totals.players_now, shown.totals.worlds_now), (1, 1));
@@ -295,7 +294,7 @@ async fn the_dashboard_plots_players_at_once() {
 }
 
 #[tokio::test]
-async fn errors_of_scripts_are_counted_by_place() {
+async fn script_errors_are_counted_by_location() {
     let platform = platform_of_days().await;
     let ada = platform.login("Ada").await;
     publish(&platform, &ada).await;
@@ -354,7 +353,7 @@ async fn errors_of_scripts_are_counted_by_place() {
 }
 
 #[tokio::test]
-async fn moderators_choose_what_is_featured() {
+async fn moderators_choose_featured_games() {
     let platform = TestPlatform::start().await;
     for id in ["alpha", "beta"] {
         platform.publish_sample(&game_files(id, 8)).await;
@@ -387,7 +386,7 @@ async fn moderators_choose_what_is_featured() {
             .map(|game| game.id)
             .collect::<Vec<_>>()
     };
-    assert_eq!(featured().await, ["beta", "alpha"], "the last chosen first");
+    assert_eq!(featured().await, ["beta", "alpha"], "newest first");
     feature(&judge.session_token, "beta", false).await;
     assert_eq!(featured().await, ["alpha"]);
     let eve = platform.login("Eve").await;

@@ -1,5 +1,5 @@
-//! Packages and assets in a bucket of an S3 server: the same platform, no
-//! folder of blobs. The server is a real program (moto) that knows nothing of us.
+//! Packages and assets in a bucket of an S3 server instead of a folder. The server is an
+//! independent program (moto).
 
 use frolic_platform::BlobPlace;
 use reqwest::{Method, StatusCode};
@@ -19,9 +19,9 @@ async fn platform_on(server: &S3Server) -> TestPlatform {
 async fn packages_and_assets_live_in_a_bucket() {
     let server = S3Server::start().await;
     let platform = platform_on(&server).await;
-    // The sample is there: its package and its thumbnail.
+    // The sample consists of two objects: its package and its thumbnail.
     assert_eq!(server.objects().await, 2);
-    assert!(!platform.data_dir.join("blobs").exists(), "nothing on disk");
+    assert!(!platform.data_dir.join("blobs").exists(), "blobs must not be on disk");
     let files: Value = platform.get_json("/api/games/sample/files").await;
     let url = files["files"][0]["url"].as_str().unwrap().to_owned();
     let response = platform.get(&url).await;
@@ -33,8 +33,8 @@ async fn packages_and_assets_live_in_a_bucket() {
     let again = again.send().await.unwrap();
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
 
-    // A world's process gets its package, and the same package again is no
-    // second object.
+    // The process of a world gets its package. Publishing the same package again creates no second
+    // object.
     platform.join(json!({ "game_id": "sample" })).await;
     platform.publish_sample(&game_files("sample", 8)).await;
     assert_eq!(server.objects().await, 2);
@@ -45,7 +45,7 @@ async fn packages_and_assets_live_in_a_bucket() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs moto, which `cargo xtask test` installs"]
-async fn a_bucket_that_is_away_is_told_of_and_comes_back() {
+async fn an_unavailable_bucket_is_reported_and_recovers() {
     let server = S3Server::start().await;
     let port = server.port();
     let platform = platform_on(&server).await;
@@ -56,12 +56,11 @@ async fn a_bucket_that_is_away_is_told_of_and_comes_back() {
     assert!(response.headers().contains_key("retry-after"));
     let error = error_of(response).await;
     assert_eq!(error, (503, "files_unavailable".to_owned()));
-    // What needs no files goes on.
+    // Requests that need no blobs still work.
     let games: Value = platform.get_json("/api/games").await;
     assert_eq!(games["games"][0]["id"], "sample");
 
-    // Publishing works as soon as the server does: nothing half-published
-    // stands in the way.
+    // Publishing works as soon as the server does: no partial state prevents it.
     let server = S3Server::start_on(port).await;
     platform.publish_sample(&game_files("second", 4)).await;
     assert_eq!(server.objects().await, 2);
@@ -86,8 +85,8 @@ async fn a_damaged_object_is_never_served() {
         .header("authorization", S3Server::AUTHORIZATION)
         .body("something else");
     let damaged = damaged.send().await.unwrap();
-    let (status, said) = (damaged.status(), damaged.text().await.unwrap());
-    assert!(status.is_success(), "{status} {said}");
+    let (status, body) = (damaged.status(), damaged.text().await.unwrap());
+    assert!(status.is_success(), "{status} {body}");
     let error = error_of(platform.get(&url).await).await;
     assert_eq!(error, (500, "internal".to_owned()));
 }

@@ -1,5 +1,5 @@
-//! The disk of Postgres is full for a while: Postgres refuses writes or crashes and
-//! recovers, and nothing that the platform has acknowledged is lost.
+//! The disk of Postgres is temporarily full: Postgres refuses writes or crashes and recovers, and
+//! no acknowledged data is lost.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use crate::lasting::{Process, built, kept_game};
 use crate::support::postgres::PrivatePostgres;
 use crate::support::{TestPlatform, database};
 
-/// Longest wait for anything; Postgres starts slowly on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Maximum wait for any step; Postgres starts slowly on a busy machine.
+const STEP_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// What was acknowledged so far, and what failed.
+/// Acknowledged writes and failures.
 #[derive(Default)]
 struct Ledger {
     ops: AtomicU64,
@@ -32,7 +32,7 @@ impl Ledger {
     }
 }
 
-/// Bytes that do not get smaller by compression, so that the log of Postgres grows.
+/// Incompressible bytes, so that the log of Postgres grows.
 fn noise(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = std::iter::repeat_with(move || {
@@ -44,8 +44,8 @@ fn noise(seed: u64) -> Vec<u8> {
     next.take(48 * 1024).collect()
 }
 
-/// Stores one operation after the other, as the process of a world does: what is
-/// not acknowledged is asked again.
+/// Stores one operation after the other, as the process of a world does, and repeats operations
+/// that were not acknowledged.
 async fn build(process: &Process<'_>, ledger: &Ledger) {
     while !ledger.over.load(Relaxed) {
         let next = ledger.ops.load(Relaxed) + 1;
@@ -61,7 +61,7 @@ async fn build(process: &Process<'_>, ledger: &Ledger) {
         });
         match process.keep(&batch).await {
             Ok(seq) => {
-                assert_eq!(seq, next, "one by one");
+                assert_eq!(seq, next, "operations are stored in order");
                 ledger.ops.store(seq, Relaxed);
             }
             Err((status, _)) => {
@@ -73,7 +73,7 @@ async fn build(process: &Process<'_>, ledger: &Ledger) {
     }
 }
 
-/// The same with writes of scripts.
+/// The same for data store writes.
 async fn save(process: &Process<'_>, ledger: &Ledger) {
     while !ledger.over.load(Relaxed) {
         let next = ledger.saves.load(Relaxed) + 1;
@@ -82,7 +82,7 @@ async fn save(process: &Process<'_>, ledger: &Ledger) {
             by: 1.0,
         };
         if let Some(value) = ask(process, &format!("save {next}"), by_one).await {
-            assert_eq!(value, Value::Number(next as f64), "each once");
+            assert_eq!(value, Value::Number(next as f64), "each increment is applied once");
             ledger.saves.store(next, Relaxed);
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -96,7 +96,7 @@ fn counter() -> StoreKey {
     }
 }
 
-/// What a script is told; none when it is told to try again.
+/// Result of a data store request; `None` if it must be repeated.
 async fn ask(process: &Process<'_>, name: &str, action: StoreAction) -> Option<Value> {
     let batch = StoreBatch {
         batch: name.to_owned(),
@@ -114,10 +114,10 @@ async fn ask(process: &Process<'_>, name: &str, action: StoreAction) -> Option<V
     result.ok().and_then(|args| args.0.into_iter().next())
 }
 
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+async fn until(step: &str, mut holds: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !holds().await {
-        assert!(began.elapsed() < PATIENCE, "{what}: not in time");
+        assert!(began.elapsed() < STEP_TIMEOUT, "{step}: timed out");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -131,7 +131,7 @@ async fn until_more_is_stored(ledger: &Ledger) {
     .await;
 }
 
-/// Fills the disk until the platform reports it, and empties it again.
+/// Fills the disk until the platform reports the fault, and frees it again.
 async fn go_through_outages(
     postgres: PrivatePostgres,
     platform: &TestPlatform,
@@ -142,17 +142,17 @@ async fn go_through_outages(
         until_more_is_stored(ledger).await;
         let full = tokio::task::block_in_place(|| postgres.disk().fill());
         let failures = ledger.failures.load(Relaxed);
-        until("it is reported", async || {
+        until("the fault is reported", async || {
             let ready = platform.get("/readyz").await;
-            let figures = platform.get("/metrics").await.text().await.unwrap();
+            let metrics = platform.get("/metrics").await.text().await.unwrap();
             ready.status() == StatusCode::SERVICE_UNAVAILABLE
-                && figures.contains("\nfrolic_persistence_fault 1\n")
+                && metrics.contains("\nfrolic_persistence_fault 1\n")
                 && ledger.failures.load(Relaxed) >= failures + 3
         })
         .await;
         drop(full);
-        // Postgres recovers by itself, unless it found no room for that either:
-        // then whoever looks after it starts it again.
+        // Postgres recovers by itself unless it has no space for that either; then an operator
+        // restarts it.
         tokio::task::block_in_place(|| {
             let began = Instant::now();
             while !postgres.answers() && began.elapsed() < Duration::from_secs(5) {
@@ -163,7 +163,7 @@ async fn go_through_outages(
                 postgres.start_again();
             }
         });
-        until("it is ready again", async || {
+        until("the platform is ready", async || {
             platform.get("/readyz").await.status() == StatusCode::OK
         })
         .await;
@@ -175,7 +175,7 @@ async fn go_through_outages(
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Postgres: `cargo xtask test` runs it"]
-async fn nothing_acknowledged_is_lost_when_the_disk_of_postgres_was_full() {
+async fn no_acknowledged_write_is_lost_when_the_disk_of_postgres_is_full() {
     let postgres = tokio::task::spawn_blocking(|| {
         let postgres = PrivatePostgres::start_on_small_disk("96m");
         database::make(&postgres, "frolic");

@@ -1,5 +1,5 @@
-//! What outlives the process of a world: operations, checkpoints,
-//! places of players, characters, and that no old process writes into it.
+//! Persistence of worlds: operations, checkpoints, positions of players, characters, and protection
+//! against writes of replaced processes.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use sqlx::{AnyPool, Row};
 
 use crate::support::{TestPlatform, database, game_files, picture};
 
-/// A game whose worlds are kept.
+/// A game whose worlds are persistent.
 pub fn kept_game(id: &str) -> BTreeMap<String, Vec<u8>> {
     let mut files = game_files(id, 8);
     let manifest = String::from_utf8(files["game.toml"].clone()).unwrap();
@@ -30,7 +30,7 @@ pub fn kept_game(id: &str) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// A process of a world, as far as `/internal` knows it.
+/// A process of a world as seen by `/internal`.
 pub struct Process<'a> {
     platform: &'a TestPlatform,
     pub world_id: String,
@@ -45,7 +45,7 @@ impl<'a> Process<'a> {
         Self::of(platform, &launch).await
     }
 
-    /// The one that was launched so.
+    /// The process of this launch.
     pub async fn of(platform: &'a TestPlatform, launch: &LaunchRequest) -> Self {
         let mut process = Self {
             platform,
@@ -139,7 +139,7 @@ async fn join_as(
 }
 
 #[tokio::test]
-async fn what_is_kept_is_there_and_nothing_is_done_twice() {
+async fn stored_batches_are_loaded_and_not_applied_twice() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&kept_game("sandbox")).await;
     platform.join(json!({ "game_id": "sandbox" })).await;
@@ -149,22 +149,22 @@ async fn what_is_kept_is_there_and_nothing_is_done_twice() {
     let mut batch = process.batch((1..=5).map(built));
     batch.players.push(player("client_1", 3.25));
     assert_eq!(process.keep(&batch).await, Ok(5));
-    assert_eq!(process.keep(&batch).await, Ok(5), "its answer got lost");
+    assert_eq!(process.keep(&batch).await, Ok(5), "a batch is repeated after a lost response");
     let saved = process.saved().await;
     assert_eq!(saved.world.ops, (1..=5).map(built).collect::<Vec<_>>());
     assert_eq!(saved.players, [player("client_1", 3.25)]);
-    // Half of it is known already.
+    // A batch of which half is stored already.
     assert_eq!(
         process.keep(&process.batch((4..=7).map(built))).await,
         Ok(7)
     );
-    // A gap would tear the history.
+    // A gap in the operations is refused.
     let gap = process.keep(&process.batch([built(9)])).await;
     assert_eq!(gap.unwrap_err().0, 400);
     let gap = process.keep(&process.batch([built(8), built(10)])).await;
     assert_eq!(gap.unwrap_err().0, 400);
 
-    // A checkpoint takes the place of what it stands for, and no more.
+    // A checkpoint replaces the operations up to its number, and no others.
     let section = |bytes: &[u8]| Section {
         version: 1,
         bytes: bytes.to_vec(),
@@ -218,7 +218,7 @@ async fn a_process_that_was_replaced_stores_nothing() {
     let new = Process::newest(&platform).await;
     assert_eq!((old.epoch, new.epoch), (1, 2));
 
-    // Its token is worthless, and even with another one its epoch is.
+    // Its token is invalid, and its epoch is refused even with a valid token.
     assert_eq!(old.keep(&old.batch([built(2)])).await.unwrap_err().0, 401);
     let mut batch = new.batch([built(2)]);
     batch.epoch = old.epoch;
@@ -229,8 +229,7 @@ async fn a_process_that_was_replaced_stores_nothing() {
     assert_eq!(new.keep(&new.batch([built(2)])).await, Ok(2));
 }
 
-/// A write to the store by a process that had heard so many messages of
-/// client_1.
+/// A data store write of a process that had received `received` messages of client_1.
 fn write(process: &Process<'_>, name: &str, session: &str, received: u32) -> StoreBatch {
     let at = StoreKey {
         player: None,
@@ -256,7 +255,7 @@ fn write(process: &Process<'_>, name: &str, session: &str, received: u32) -> Sto
 }
 
 #[tokio::test]
-async fn what_was_heard_is_kept_with_what_was_written() {
+async fn received_counts_are_stored_with_data_store_writes() {
     let platform = TestPlatform::start().await;
     platform.join(json!({ "game_id": "sample" })).await;
     let process = Process::newest(&platform).await;
@@ -273,27 +272,27 @@ async fn what_was_heard_is_kept_with_what_was_written() {
         let answer = process.ask(Method::POST, "/store", &batch).await;
         (answer.status(), answer.text().await.unwrap())
     };
-    let kept = async || {
+    let stored = async || {
         let players = process.saved().await.players;
         players.first().map(|player| player.received)
     };
-    // Nobody comes to be by what they said.
+    // A count alone does not create a player.
     assert_eq!(
         store(write(&process, "a", "nonce", 3)).await.0,
         StatusCode::OK
     );
-    assert_eq!(kept().await, None);
+    assert_eq!(stored().await, None);
     keep(7).await;
     store(write(&process, "b", "nonce", 9)).await;
-    assert_eq!(kept().await, Some(9));
+    assert_eq!(stored().await, Some(9));
     keep(8).await;
-    assert_eq!(kept().await, Some(9), "what was made before came later");
+    assert_eq!(stored().await, Some(9), "an older checkpoint arrived later");
     store(write(&process, "c", "nonce", 4)).await;
-    assert_eq!(kept().await, Some(9));
+    assert_eq!(stored().await, Some(9));
     store(write(&process, "d", "another", 30)).await;
-    assert_eq!(kept().await, Some(9), "of a session that is over");
+    assert_eq!(stored().await, Some(9), "a count of an ended session");
     keep(12).await;
-    assert_eq!(kept().await, Some(12));
+    assert_eq!(stored().await, Some(12));
 
     let late = StoreBatch {
         epoch: process.epoch - 1,
@@ -302,54 +301,54 @@ async fn what_was_heard_is_kept_with_what_was_written() {
     let (status, text) = store(late).await;
     assert_eq!(status, StatusCode::CONFLICT, "{text}");
     assert!(text.contains("replaced"), "{text}");
-    assert_eq!(kept().await, Some(12));
+    assert_eq!(stored().await, Some(12));
     let (_, text) = store(write(&process, "f", "nonce", 12)).await;
-    assert!(text.contains("[5]"), "five writes, not that one: {text}");
+    assert!(text.contains("[5]"), "the refused write is not applied: {text}");
     let mut too_long = write(&process, "g", "nonce", 13);
     too_long.heard[0].player_id = "x".repeat(200);
     assert_eq!(store(too_long).await.0, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
-async fn what_was_told_is_of_the_same_moment_as_what_was_heard() {
+async fn undelivered_messages_match_the_received_count() {
     let platform = TestPlatform::start().await;
     platform.join(json!({ "game_id": "sample" })).await;
     let process = Process::newest(&platform).await;
-    let keep = async |session: &str, (received, sent): (u32, u32), told: u8| {
+    let keep = async |session: &str, (received, sent): (u32, u32), messages: u8| {
         let mut batch = process.batch([]);
         batch.players.push(SavedPlayer {
             session: session.into(),
             received,
             sent,
-            told: vec![told],
+            told: vec![messages],
             ..player("client_1", 3.0)
         });
         process.keep(&batch).await.unwrap();
     };
-    let store = async |name: &str, (received, sent): (u32, u32), told: &[u8]| {
+    let store = async |name: &str, (received, sent): (u32, u32), messages: &[u8]| {
         let mut batch = write(&process, name, "nonce", received);
         batch.heard[0].sent = sent;
-        batch.heard[0].told = told.to_vec();
+        batch.heard[0].told = messages.to_vec();
         let answer = process.ask(Method::POST, "/store", &batch).await;
         assert_eq!(answer.status(), StatusCode::OK);
     };
-    let kept = async || {
+    let stored = async || {
         let players = process.saved().await.players;
         let found = players.first().expect("a player");
         (found.received, found.sent, found.told.clone())
     };
     keep("nonce", (1, 4), 1).await;
     store("a", (2, 5), &[2]).await;
-    assert_eq!(kept().await, (2, 5, vec![2]), "the answer is there as well");
+    assert_eq!(stored().await, (2, 5, vec![2]), "stored with the write");
     keep("nonce", (1, 4), 3).await;
-    assert_eq!(kept().await, (2, 5, vec![2]), "made before, came later");
+    assert_eq!(stored().await, (2, 5, vec![2]), "an older checkpoint arrived later");
     keep("nonce", (1, 5), 4).await;
-    assert_eq!(kept().await, (2, 5, vec![2]), "a call more was heard");
+    assert_eq!(stored().await, (2, 5, vec![2]), "the write received one more call");
     keep("nonce", (2, 5), 5).await;
-    assert_eq!(kept().await, (2, 5, vec![5]), "less of it is unconfirmed");
+    assert_eq!(stored().await, (2, 5, vec![5]), "the checkpoint is newer");
     store("b", (3, 6), &[]).await;
-    assert_eq!(kept().await, (3, 5, vec![5]), "too much for a write");
-    // But of calls that were heard it knows.
+    assert_eq!(stored().await, (3, 5, vec![5]), "the write contained no messages");
+    // Pending calls are appended nevertheless.
     let calls = async |name: &str, received: u32, calls: &[u8]| {
         let mut batch = write(&process, name, "nonce", received);
         batch.heard[0].sent = 7;
@@ -359,16 +358,16 @@ async fn what_was_told_is_of_the_same_moment_as_what_was_heard() {
     };
     calls("c", 4, &[7, 8]).await;
     calls("d", 5, &[9]).await;
-    assert_eq!(kept().await, (5, 5, vec![5, 7, 8, 9]), "behind the rest");
+    assert_eq!(stored().await, (5, 5, vec![5, 7, 8, 9]), "appended in order");
     keep("nonce", (5, 7), 10).await;
-    assert_eq!(kept().await, (5, 7, vec![10]));
+    assert_eq!(stored().await, (5, 7, vec![10]));
     keep("another", (0, 1), 6).await;
-    assert_eq!(kept().await, (0, 1, vec![6]), "counts began anew");
+    assert_eq!(stored().await, (0, 1, vec![6]), "a new session resets the counts");
 }
 
-/// Whoever is noted as heard with a write may have built something.
+/// Operations must be stored with a write that acknowledges the messages which caused them.
 #[tokio::test]
-async fn what_was_built_is_stored_with_what_was_written() {
+async fn operations_are_stored_with_data_store_writes() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&kept_game("sandbox")).await;
     platform.join(json!({ "game_id": "sandbox" })).await;
@@ -386,24 +385,24 @@ async fn what_was_built_is_stored_with_what_was_written() {
         let status = answer.status();
         (status, answer.json::<serde_json::Value>().await.unwrap())
     };
-    let kept = async || {
+    let stored = async || {
         let saved = process.saved().await;
         (saved.world.ops.len(), saved.players[0].received)
     };
-    // One of them is known already.
+    // One of the operations is stored already.
     let (status, answers) = store("a", &[1, 2, 3], 2).await;
     assert_eq!((status, &answers["kept"]), (StatusCode::OK, &json!(3)));
-    assert_eq!(kept().await, (3, 2));
+    assert_eq!(stored().await, (3, 2));
     store("a", &[1, 2, 3], 2).await;
-    assert_eq!(kept().await, (3, 2), "the same again is done once");
+    assert_eq!(stored().await, (3, 2), "a repeated batch is applied once");
     assert_eq!(
         process.keep(&process.batch([built(3), built(4)])).await,
         Ok(4)
     );
-    // With a gap nothing of it is done.
+    // A batch with a gap is refused as a whole.
     let (status, _) = store("b", &[6], 9).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert_eq!(kept().await, (4, 2));
+    assert_eq!(stored().await, (4, 2));
     let (_, answers) = store("c", &[5], 3).await;
     assert_eq!(
         answers["answers"][0]["result"]["Ok"],
@@ -413,7 +412,7 @@ async fn what_was_built_is_stored_with_what_was_written() {
 }
 
 #[tokio::test]
-async fn a_world_that_is_not_kept_keeps_players_only() {
+async fn a_world_that_is_not_persistent_stores_players_only() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     let joined = join_as(&platform, &guest, json!({ "game_id": "sample" })).await;
@@ -424,16 +423,16 @@ async fn a_world_that_is_not_kept_keeps_players_only() {
     batch.players.push(player(&guest.client_id, 4.0));
     assert_eq!(process.keep(&batch).await, Ok(0));
     assert_eq!(process.saved().await.players.len(), 1);
-    // Who comes later starts anew: the ticket says nothing.
+    // A later join starts without a position in the ticket.
     let again = join_as(&platform, &guest, json!({ "world_id": joined.world_id })).await;
     assert_eq!(claims_of(&again).await.left, None);
-    // And a process that starts later hears of nobody.
+    // A later process receives no players.
     platform.clock.advance_ms(200_000);
     assert_eq!(process.saved().await.players, []);
 }
 
 #[tokio::test]
-async fn a_ticket_says_who_and_where_its_holder_was() {
+async fn a_ticket_contains_the_character_and_the_last_position() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&kept_game("sandbox")).await;
     let ada = platform.login("Ada").await;
@@ -451,17 +450,17 @@ async fn a_ticket_says_who_and_where_its_holder_was() {
     process.keep(&batch).await.unwrap();
     platform.clock.advance_ms(3_600_000);
     let again = join_as(&platform, &ada, json!({ "world_id": joined.world_id })).await;
-    let left = claims_of(&again).await.left.expect("a place");
+    let left = claims_of(&again).await.left.expect("a position");
     assert_eq!(left.feet, [4.0, 1.5, 2.0]);
     assert!(again.ticket.len() < 2048, "{}", again.ticket.len());
-    // Somebody else was never here.
+    // A player who was never here has no position.
     let ben = platform.login("Ben").await;
     let other = join_as(&platform, &ben, json!({ "world_id": joined.world_id })).await;
     assert_eq!(claims_of(&other).await.left, None);
 }
 
 #[tokio::test]
-async fn a_kept_world_is_woken_instead_of_a_new_one_made() {
+async fn a_stored_world_is_started_instead_of_a_new_one() {
     let platform = TestPlatform::start_with(|settings| {
         settings.fleet.stop_grace = std::time::Duration::from_millis(200);
     })
@@ -476,7 +475,7 @@ async fn a_kept_world_is_woken_instead_of_a_new_one_made() {
     let again = platform.join(json!({ "game_id": "sandbox" })).await;
     assert_eq!(again.world_id, first.world_id);
     let server = platform.platform.fleet().server(&again.world_id).unwrap();
-    assert_eq!(server.revision(), revision, "of the newest version");
+    assert_eq!(server.revision(), revision, "the world runs the newest version");
 }
 
 async fn database(platform: &TestPlatform) -> AnyPool {
@@ -509,7 +508,7 @@ async fn selections_of_characters_are_repaired() {
         (knight.id.as_str(), knight.looks.as_str()),
         ("knight", "{\"hat\":\"helmet\"}")
     );
-    // Gone, never there, not readable, too long: the oldest sound one instead.
+    // After each kind of damage, the oldest valid character is selected.
     for damage in [
         "UPDATE active_characters SET character_id = 'dragon' WHERE user_id = $1",
         "DELETE FROM active_characters WHERE user_id = $1",
@@ -524,7 +523,7 @@ async fn selections_of_characters_are_repaired() {
             ["knight", "default"].contains(&first.id.as_str()),
             "{damage}: {first:?}"
         );
-        assert_eq!(character().await, first, "{damage}: once and for all");
+        assert_eq!(character().await, first, "{damage}: the repair is permanent");
         let row = sqlx::query("SELECT character_id FROM active_characters WHERE user_id = $1");
         let row = row.bind(&ada.client_id).fetch_one(&db).await.unwrap();
         assert_eq!(row.get::<String, _>("character_id"), first.id);
@@ -532,7 +531,7 @@ async fn selections_of_characters_are_repaired() {
 }
 
 #[tokio::test]
-async fn users_from_before_characters_get_the_default_one() {
+async fn users_older_than_characters_get_the_default_one() {
     let data_dir = std::env::temp_dir().join(ids::new_id("frolic-test"));
     let old = data_dir.join("old-migrations");
     std::fs::create_dir_all(&old).unwrap();
@@ -561,7 +560,7 @@ async fn users_from_before_characters_get_the_default_one() {
         rows.fetch_all(&db).await.unwrap().len()
     };
     assert_eq!(count().await, 1);
-    // The same statements again change nothing.
+    // Running the statements again changes nothing.
     let text = std::fs::read_to_string(all.join("0004_lasting.sql")).unwrap();
     let text: String = text
         .lines()

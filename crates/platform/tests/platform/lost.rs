@@ -1,5 +1,5 @@
-//! The database is gone in the middle of everything, and comes back: clear
-//! answers meanwhile, worlds go on, nothing is lost, nobody restarts anything.
+//! The database goes down during operation and recovers: clear errors in the meantime, worlds
+//! continue, no data is lost, and no manual restart is needed.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::lasting::{Process, built, kept_game};
 use crate::support::postgres::PrivatePostgres;
 use crate::support::{TestPlatform, database, error_of};
 
-/// Longest wait for everything to work again.
+/// Maximum time until everything works again.
 const RECOVERY_MAX: Duration = Duration::from_secs(120);
 
 async fn start() -> (PrivatePostgres, TestPlatform) {
@@ -26,24 +26,24 @@ async fn start() -> (PrivatePostgres, TestPlatform) {
     (postgres, platform)
 }
 
-/// Asserts the one answer for a database that is away.
-async fn is_away(what: &str, response: Response) {
-    assert!(response.headers().contains_key("retry-after"), "{what}");
+/// Asserts the error for an unavailable database.
+async fn is_unavailable(request: &str, response: Response) {
+    assert!(response.headers().contains_key("retry-after"), "{request}");
     let error = error_of(response).await;
-    assert_eq!(error, (503, "database_unavailable".to_owned()), "{what}");
+    assert_eq!(error, (503, "database_unavailable".to_owned()), "{request}");
 }
 
 async fn wait_until_ready(platform: &TestPlatform) {
     let began = Instant::now();
     while platform.get("/readyz").await.status() != StatusCode::OK {
-        assert!(began.elapsed() < RECOVERY_MAX, "it does not recover");
+        assert!(began.elapsed() < RECOVERY_MAX, "the platform does not recover");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Postgres: `cargo xtask test` runs it"]
-async fn a_lost_database_is_told_of_and_nothing_is_lost() {
+async fn a_database_outage_is_reported_and_no_data_is_lost() {
     let (mut postgres, platform) = start().await;
     let ada = platform.login("Ada").await;
     let joining = json!({ "game_id": "sandbox" });
@@ -56,27 +56,27 @@ async fn a_lost_database_is_told_of_and_nothing_is_lost() {
         let next = 2 + round;
         postgres.stop();
         let health = platform.get("/health").await;
-        assert_eq!(health.status(), StatusCode::OK, "the process lives");
+        assert_eq!(health.status(), StatusCode::OK, "the process is alive");
         let (listing, login, ready, join) = tokio::join!(
             platform.get("/api/games"),
             platform.request(Method::POST, "/login").send(),
             platform.get("/readyz"),
             platform.try_join(&ada.session_token, joining.clone()),
         );
-        is_away("login", login.unwrap()).await;
-        is_away("readyz", ready).await;
-        is_away("join", join).await;
-        // A listing may come from memory; an error has the one form.
+        is_unavailable("login", login.unwrap()).await;
+        is_unavailable("readyz", ready).await;
+        is_unavailable("join", join).await;
+        // A listing may come from a cache; otherwise it has the same error.
         if listing.status() != StatusCode::OK {
-            is_away("listing", listing).await;
+            is_unavailable("listing", listing).await;
         }
-        // What a world wants kept is refused for now; it asks again.
+        // Batches of a world are refused for now; the world sends them again.
         let (status, _) = process
             .keep(&process.batch([built(next)]))
             .await
             .unwrap_err();
         assert_eq!(status, 503);
-        // Its process is not given up for that.
+        // The process of the world keeps running.
         let mut beats = platform.stage.beats.subscribe();
         let seen = *beats.borrow();
         beats.wait_for(|beats| *beats > seen).await.unwrap();
@@ -90,15 +90,15 @@ async fn a_lost_database_is_told_of_and_nothing_is_lost() {
         wait_until_ready(&platform).await;
         let seq = process.keep(&process.batch([built(next)])).await.unwrap();
         assert_eq!(seq, next);
-        // The same once more, as after a lost answer, is done once.
+        // A repeated batch, as after a lost response, is applied once.
         let seq = process.keep(&process.batch([built(next)])).await.unwrap();
         assert_eq!(seq, next);
     }
 
     let saved = process.saved().await;
-    let kept: Vec<u64> = saved.world.ops.iter().map(|op| op.seq).collect();
-    assert_eq!(kept, [1, 2, 3]);
-    // Sessions and worlds are the same ones.
+    let stored: Vec<u64> = saved.world.ops.iter().map(|op| op.seq).collect();
+    assert_eq!(stored, [1, 2, 3]);
+    // Sessions and worlds are unchanged.
     let joined = platform.try_join(&ada.session_token, joining).await;
     let joined: Value = joined.json().await.unwrap();
     assert_eq!(joined["world_id"], process.world_id.as_str());
@@ -108,14 +108,14 @@ async fn a_lost_database_is_told_of_and_nothing_is_lost() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Postgres: `cargo xtask test` runs it"]
-async fn writes_under_way_when_the_database_dies_are_whole_or_refused() {
+async fn writes_in_flight_during_a_crash_are_complete_or_refused() {
     let (mut postgres, platform) = start().await;
     let ada = platform.login("Ada").await;
     let joining = json!({ "game_id": "sandbox" });
     platform.try_join(&ada.session_token, joining).await;
     let process = Process::newest(&platform).await;
-    // A world that keeps asking, one batch after the other, while the database
-    // dies under it. What was confirmed is there afterwards.
+    // A world stores one batch after the other while the database crashes. Acknowledged batches
+    // must be stored afterwards.
     let (progress, mut confirmations) = tokio::sync::watch::channel(0);
     let writing = async {
         let mut confirmed = 0;
@@ -149,11 +149,11 @@ async fn writes_under_way_when_the_database_dies_are_whole_or_refused() {
     });
     let postgres = restart.await.unwrap();
     wait_until_ready(&platform).await;
-    let kept = process.saved().await.world.ops.len() as u64;
-    // The one that was refused may be there: its answer got lost, not it.
+    let stored = process.saved().await.world.ops.len() as u64;
+    // The refused batch may be stored, if only its response was lost.
     assert!(
-        kept == confirmed || kept == confirmed + 1,
-        "{confirmed} confirmed, {kept} kept"
+        stored == confirmed || stored == confirmed + 1,
+        "{confirmed} confirmed, {stored} stored"
     );
     let seq = process.keep(&process.batch([built(confirmed + 1)])).await;
     assert_eq!(seq.unwrap(), confirmed + 1);

@@ -1,5 +1,5 @@
-//! The control plane as clients and game servers meet it: real sockets, a real
-//! database, one binary so that it is linked once.
+//! Tests of the control plane with real sockets and a real database, in one binary so that it is
+//! linked only once.
 #![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
 
 mod accounts;
