@@ -1,5 +1,5 @@
-//! How long sessions last: a guest's has a fixed end, an account's moves on while it is
-//! used, and playing is using it.
+//! Lifetime of sessions: a guest's session has a fixed expiry; an account's is extended while it is
+//! used, and playing counts as use.
 
 use frolic_platform::api::LoginResponse;
 use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
@@ -33,7 +33,7 @@ async fn an_account_stays_signed_in_while_it_is_used() {
     assert!(is_signed_in(&test, &guest).await);
     assert!(is_signed_in(&test, &account).await);
     test.clock.advance_ms(3 * HOUR_MS);
-    assert!(!is_signed_in(&test, &guest).await, "a guest has four hours");
+    assert!(!is_signed_in(&test, &guest).await, "a guest's session expires after four hours");
     for _ in 0..5 {
         assert!(is_signed_in(&test, &account).await);
         test.clock.advance_ms(3 * HOUR_MS);
@@ -55,13 +55,13 @@ async fn an_account_stays_signed_in_while_it_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_signed_out_of_a_game_they_are_in() {
+async fn a_player_is_not_signed_out_during_a_game() {
     let test = TestPlatform::start().await;
     let (player, other) = (test.register("Player").await, test.register("Other").await);
     let joined = test.try_join(&player.session_token, json!({})).await;
     assert_eq!(joined.status(), StatusCode::OK);
     let process = Process::newest(&test).await;
-    // Six hours in the world, without any other request.
+    // Six hours in the world without any other request.
     for _ in 0..6 {
         test.clock.advance_ms(HOUR_MS);
         let saved = SavedPlayer {

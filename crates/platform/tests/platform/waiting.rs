@@ -1,5 +1,5 @@
-//! A join waits, never fails: through a cold start, a full world, a
-//! world that closes, a package that stumbles, a machine without a free process.
+//! Pending joins: they wait for a cold start, for a full or closing world, for a package that fails
+//! to start, and for a free process.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::support::gameserver::Plan;
 use crate::support::{ADMIN_TOKEN, TestPlatform, error_of, game_files};
 
-/// Asks for a place with `Prefer: prefer`.
+/// Joins with the header `Prefer: prefer`.
 async fn ask(platform: &TestPlatform, who: &LoginResponse, prefer: &str, body: Value) -> Response {
     let request = platform.request(Method::POST, "/join");
     let request = request.header("prefer", prefer).json(&body);
@@ -26,17 +26,17 @@ async fn ask(platform: &TestPlatform, who: &LoginResponse, prefer: &str, body: V
         .unwrap()
 }
 
-/// Begins a join that has to wait.
+/// Starts a join that has to wait.
 async fn begin(platform: &TestPlatform, who: &LoginResponse, body: Value) -> JoinProgress {
     let answer = ask(platform, who, "respond-async", body).await;
     assert_eq!(answer.headers()["preference-applied"], "respond-async");
-    let place = answer.headers()["location"].to_str().unwrap().to_owned();
-    let progress = waiting(answer).await;
-    assert_eq!(place, format!("/join/{}", progress.join_id));
+    let location = answer.headers()["location"].to_str().unwrap().to_owned();
+    let progress = pending(answer).await;
+    assert_eq!(location, format!("/join/{}", progress.join_id));
     progress
 }
 
-async fn waiting(answer: Response) -> JoinProgress {
+async fn pending(answer: Response) -> JoinProgress {
     let status = answer.status();
     let text = answer.text().await.unwrap();
     assert_eq!(status, StatusCode::ACCEPTED, "{text}");
@@ -50,8 +50,8 @@ async fn placed(answer: Response) -> JoinResponse {
     serde_json::from_str(&text).unwrap()
 }
 
-/// What there is to say after `seen`.
-async fn news(platform: &TestPlatform, who: &LoginResponse, seen: &JoinProgress) -> Response {
+/// Polls for progress after `seen`.
+async fn poll(platform: &TestPlatform, who: &LoginResponse, seen: &JoinProgress) -> Response {
     let path = format!("/join/{}?after={}&wait_s=20", seen.join_id, seen.step);
     let request = platform.request(Method::GET, &path);
     request
@@ -61,15 +61,15 @@ async fn news(platform: &TestPlatform, who: &LoginResponse, seen: &JoinProgress)
         .unwrap()
 }
 
-/// The end of a join, however often it has something to say before.
-async fn outcome(platform: &TestPlatform, who: &LoginResponse, begun: JoinProgress) -> Response {
-    let mut seen = begun;
+/// Polls until the join has an outcome.
+async fn outcome(platform: &TestPlatform, who: &LoginResponse, pending_join: JoinProgress) -> Response {
+    let mut seen = pending_join;
     loop {
-        let answer = news(platform, who, &seen).await;
+        let answer = poll(platform, who, &seen).await;
         if answer.status() != StatusCode::ACCEPTED {
             return answer;
         }
-        seen = waiting(answer).await;
+        seen = pending(answer).await;
     }
 }
 
@@ -80,7 +80,7 @@ fn quick(settings: &mut Settings) {
 }
 
 #[tokio::test]
-async fn a_cold_start_is_told_and_waited_for() {
+async fn a_join_waits_for_a_cold_start_and_reports_it() {
     let platform = TestPlatform::start().await;
     platform.stage.plan([Plan::WhenTold]);
     let ada = platform.login("Ada").await;
@@ -89,20 +89,20 @@ async fn a_cold_start_is_told_and_waited_for() {
     assert!(begun.expected_s.is_some_and(|seconds| seconds <= 1.0));
     assert_eq!((begun.position, begun.waiting), (None, None));
 
-    // It is nobody else's to ask after.
+    // Other users cannot poll the join.
     let bob = platform.login("Bob").await;
-    let answer = news(&platform, &bob, &begun).await;
+    let answer = poll(&platform, &bob, &begun).await;
     assert_eq!(error_of(answer).await, (404, "join_not_found".to_owned()));
-    let (answer, ()) = tokio::join!(news(&platform, &ada, &begun), async {
+    let (answer, ()) = tokio::join!(poll(&platform, &ada, &begun), async {
         platform.stage.go.send_replace(true);
     });
     let joined = placed(answer).await;
     assert_eq!(joined.client_id, ada.client_id);
-    // It was told; there is nothing more to ask.
-    let answer = news(&platform, &ada, &begun).await;
+    // The outcome was fetched, so the join does not exist any more.
+    let answer = poll(&platform, &ada, &begun).await;
     assert_eq!(error_of(answer).await, (404, "join_not_found".to_owned()));
 
-    // A world that runs has nothing to wait for: one request is enough.
+    // A join into a running world does not wait: one request is enough.
     let body = json!({ "world_id": joined.world_id });
     let warm = placed(ask(&platform, &bob, "respond-async", body).await).await;
     assert_eq!(warm.world_id, joined.world_id);
@@ -135,18 +135,18 @@ async fn a_full_world_has_a_queue_in_order() {
         (Some(2), Some(2))
     );
 
-    // One leaves: the first in line gets the place, and the second is told.
+    // A player leaves: the first in the queue gets the slot, and the second moves up.
     platform.stage.players.store(1, Ordering::SeqCst);
     let joined = placed(outcome(&platform, &third, third_begun).await).await;
     assert_eq!(joined.world_id, first.world_id);
-    let moved = waiting(news(&platform, &fourth, &fourth_begun).await).await;
+    let moved = pending(poll(&platform, &fourth, &fourth_begun).await).await;
     assert_eq!((moved.stage, moved.position), (JoinStage::Queued, Some(1)));
     assert!(
         moved.expected_s.is_some(),
-        "somebody left, so it can be said"
+        "the expected time is known after a departure"
     );
 
-    // Whoever does not wait does not get past those who do.
+    // A join that does not wait cannot overtake the queue.
     let late = platform.login("Late").await;
     platform.stage.players.store(2, Ordering::SeqCst);
     platform.stage.wait_for_heartbeats().await;
@@ -158,7 +158,7 @@ async fn a_full_world_has_a_queue_in_order() {
 }
 
 #[tokio::test]
-async fn a_join_that_is_given_up_gives_its_turn_to_the_next() {
+async fn a_cancelled_join_leaves_the_queue() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("duel", 1)).await;
     let first = platform.join(json!({ "game_id": "duel" })).await;
@@ -167,24 +167,24 @@ async fn a_join_that_is_given_up_gives_its_turn_to_the_next() {
     let ada_begun = begin(&platform, &ada, body.clone()).await;
     let bob_begun = begin(&platform, &bob, body.clone()).await;
     assert_eq!(bob_begun.position, Some(2));
-    let give_up = |who: &LoginResponse| {
+    let cancel = |who: &LoginResponse| {
         let path = format!("/join/{}", ada_begun.join_id);
         let request = platform.request(Method::DELETE, &path);
         request.bearer_auth(&who.session_token).send()
     };
-    let answer = give_up(&bob).await.unwrap();
+    let answer = cancel(&bob).await.unwrap();
     assert_eq!(
         error_of(answer).await,
         (404, "join_not_found".to_owned()),
-        "not his"
+        "the join of another user"
     );
     assert_eq!(
-        give_up(&ada).await.unwrap().status(),
+        cancel(&ada).await.unwrap().status(),
         StatusCode::NO_CONTENT
     );
-    let moved = waiting(news(&platform, &bob, &bob_begun).await).await;
+    let moved = pending(poll(&platform, &bob, &bob_begun).await).await;
     assert_eq!(moved.position, Some(1));
-    // Four tabs are enough for anybody.
+    // A user can have four pending joins.
     for expected in [202, 202, 202, 429] {
         let answer = ask(&platform, &bob, "respond-async", body.clone()).await;
         assert_eq!(answer.status().as_u16(), expected);
@@ -192,7 +192,7 @@ async fn a_join_that_is_given_up_gives_its_turn_to_the_next() {
 }
 
 #[tokio::test]
-async fn who_left_before_a_heartbeat_told_of_them_keeps_no_place() {
+async fn a_player_who_left_between_heartbeats_takes_no_slot() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("duel", 1)).await;
     let first = platform.join(json!({ "game_id": "duel" })).await;
@@ -205,7 +205,7 @@ async fn who_left_before_a_heartbeat_told_of_them_keeps_no_place() {
 }
 
 #[tokio::test]
-async fn a_plain_join_may_prefer_to_wait_too() {
+async fn a_synchronous_join_can_wait_for_a_slot() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("duel", 1)).await;
     let first = platform.join(json!({ "game_id": "duel" })).await;
@@ -222,7 +222,7 @@ async fn a_plain_join_may_prefer_to_wait_too() {
 }
 
 #[tokio::test]
-async fn a_world_that_closes_is_waited_for_and_started_again() {
+async fn a_join_waits_for_a_closing_world_and_restarts_it() {
     let platform = TestPlatform::start_with(quick).await;
     let first = platform.join(json!({ "game_id": "sample" })).await;
     platform.stage.players.store(1, Ordering::SeqCst);
@@ -240,7 +240,7 @@ async fn a_world_that_closes_is_waited_for_and_started_again() {
 }
 
 #[tokio::test]
-async fn a_start_that_fails_is_tried_again_and_not_for_ever() {
+async fn a_failed_start_is_retried_a_limited_number_of_times() {
     let platform = TestPlatform::start_with(quick).await;
     platform.stage.plan([Plan::FailAtStart, Plan::FailAtStart]);
     let ada = platform.login("Ada").await;
@@ -258,7 +258,7 @@ async fn a_start_that_fails_is_tried_again_and_not_for_ever() {
 }
 
 #[tokio::test]
-async fn a_machine_without_a_free_process_makes_room() {
+async fn without_a_free_process_an_empty_world_is_stopped() {
     let platform = TestPlatform::start_with(|settings| {
         quick(settings);
         settings.fleet.servers_max = 1;
@@ -270,7 +270,7 @@ async fn a_machine_without_a_free_process_makes_room() {
     let first = platform.join(json!({ "game_id": "sample" })).await;
     platform.stage.players.store(1, Ordering::SeqCst);
     platform.stage.wait_for_heartbeats().await;
-    // Somebody is in it: nobody is thrown out.
+    // A world with players is not stopped.
     let ada = platform.login("Ada").await;
     let other = json!({ "game_id": "other" });
     let answer = platform.try_join(&ada.session_token, other.clone()).await;
@@ -285,13 +285,13 @@ async fn a_machine_without_a_free_process_makes_room() {
 }
 
 #[tokio::test]
-async fn crowds_at_several_games_start_one_server_each() {
+async fn many_joins_to_several_games_start_one_server_each() {
     let platform = TestPlatform::start().await;
     let games = ["red", "green", "blue", "gold"];
     for game in games {
         platform.publish_sample(&game_files(game, 100)).await;
     }
-    // Half of them wait the plain way, half ask after their joins.
+    // Half of the joins wait synchronously, half poll.
     let joins = (0..200).map(|number| {
         let platform = &platform;
         let body = json!({ "game_id": games[number % 4] });
@@ -304,7 +304,7 @@ async fn crowds_at_several_games_start_one_server_each() {
                 if answer.status() == StatusCode::OK {
                     return placed(answer).await;
                 }
-                let begun = waiting(answer).await;
+                let begun = pending(answer).await;
                 placed(outcome(platform, &guest, begun).await).await
             }
         }
@@ -316,7 +316,7 @@ async fn crowds_at_several_games_start_one_server_each() {
     assert_eq!(tickets.len(), 200);
 }
 
-/// Says to the platform, as the process of a world does, that a player is in it.
+/// Reports to the platform, as the process of a world does, that a player is in it.
 pub async fn is_in(platform: &TestPlatform, world_id: &str, player_id: &str) {
     let launches = platform.stage.launches.borrow().clone();
     let launch = launches.iter().rfind(|launch| launch.world_id == world_id);
@@ -347,10 +347,10 @@ pub async fn is_in(platform: &TestPlatform, world_id: &str, player_id: &str) {
 }
 
 #[tokio::test]
-async fn a_join_leads_to_friends_first() {
+async fn a_join_prefers_worlds_of_friends() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
-    // Bob comes by Ada's invitation.
+    // Bob joins by Ada's invitation.
     let first = platform.try_join(&ada.session_token, json!({})).await;
     let first: JoinResponse = first.json().await.unwrap();
     let request = platform.request(Method::POST, "/api/invites");
@@ -361,21 +361,21 @@ async fn a_join_leads_to_friends_first() {
     let answer = platform.try_join(&bob.session_token, body).await;
     assert_eq!(answer.status(), StatusCode::OK);
 
-    // Another day: Ada is in a world of her own, others are in a fuller one.
+    // Later, Ada is in a world of her own, and others are in a fuller one.
     let quiet: JoinResponse = placed(platform.try_join(&ada.session_token, json!({})).await).await;
     let full = platform.join(json!({})).await;
     for _ in 0..3 {
         platform.join(json!({ "world_id": full.world_id })).await;
     }
     is_in(&platform, &quiet.world_id, &ada.client_id).await;
-    let wish = json!({ "game_id": "sample" });
-    let stranger = platform.join(wish.clone()).await;
-    assert_eq!(stranger.world_id, full.world_id, "the fullest");
+    let body = json!({ "game_id": "sample" });
+    let stranger = platform.join(body.clone()).await;
+    assert_eq!(stranger.world_id, full.world_id, "the fullest world");
     let bobs: JoinResponse =
-        placed(platform.try_join(&bob.session_token, wish.clone()).await).await;
-    assert_eq!(bobs.world_id, quiet.world_id, "where Ada is");
+        placed(platform.try_join(&bob.session_token, body.clone()).await).await;
+    assert_eq!(bobs.world_id, quiet.world_id, "the world with Ada");
 
-    // Who wants nothing to do with somebody is not brought to them.
+    // A blocked friend is not preferred.
     let path = format!("/api/blocks/{}", ada.client_id);
     let request = platform.request(Method::PUT, &path);
     let answer = request
@@ -384,6 +384,6 @@ async fn a_join_leads_to_friends_first() {
         .await
         .unwrap();
     assert!(answer.status().is_success(), "{}", answer.status());
-    let bobs: JoinResponse = placed(platform.try_join(&bob.session_token, wish).await).await;
+    let bobs: JoinResponse = placed(platform.try_join(&bob.session_token, body).await).await;
     assert_eq!(bobs.world_id, full.world_id);
 }
