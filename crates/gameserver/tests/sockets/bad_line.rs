@@ -1,4 +1,4 @@
-//! Our client over WebTransport on lines that are narrow or lose packets.
+//! Our client over WebTransport on narrow or lossy connections.
 
 use std::time::Duration;
 
@@ -6,8 +6,7 @@ use crate::player::Player;
 use crate::relay::{Quality, Relay};
 use crate::server::TestServer;
 
-/// Things that never rest, around where players begin: about 40 KiB a second to
-/// tell of.
+/// Moving objects near the spawn points: about 40 KiB/s of updates.
 const CROWD: (&str, &str) = (
     "scripts/ServerScriptService/Crowd.luau",
     r#"local random = Random.new(7)
@@ -26,7 +25,7 @@ end
 "#,
 );
 const CROWD_BYTES_PER_S: f64 = 40.0 * 1024.0;
-/// Looks at a line, of ten seconds each, before it is found wanting.
+/// Measurements of a connection, ten seconds each, before the test fails.
 const ATTEMPTS: u32 = 6;
 
 /// A long text and its end, on request.
@@ -41,7 +40,7 @@ end)
 "#,
 );
 
-/// Somebody who has seen something of the crowd.
+/// A player who has received a snapshot of the crowd.
 async fn join(server: &TestServer, name: &str, up: Quality, down: Quality) -> (Player, Relay) {
     let relay = Relay::start(server.webtransport.port, up, down, 8).await;
     let mut player = Player::new(name);
@@ -50,7 +49,7 @@ async fn join(server: &TestServer, name: &str, up: Quality, down: Quality) -> (P
         player.play(Duration::from_millis(50)).await;
         assert!(player.played() < Duration::from_secs(60), "no snapshot");
     }
-    // Everything is new at first, and so is how much fits the line.
+    // Initially every entity is new, and the connection's capacity is unknown.
     player.play(Duration::from_secs(5)).await;
     (player, relay)
 }
@@ -60,22 +59,23 @@ async fn tick(server: &TestServer) -> u32 {
 }
 
 #[tokio::test]
-async fn what_a_narrow_line_brings_is_not_old() {
+async fn updates_on_a_narrow_connection_are_recent() {
     let server = TestServer::start_with(&[CROWD, SPEECH]).await;
     let narrow = Quality {
         bytes_per_s: Some(8 * 1000),
         queue_bytes: 4 * 1000,
         ..Quality::GOOD
     };
-    // Whoever is thrown out panics there.
+    // A disconnected player would panic here.
     let (mut eve, _relay) = join(&server, "Eve", Quality::GOOD, narrow).await;
-    // What must arrive does so beside updates that would fill the line alone.
+    // Reliable messages arrive beside updates that would fill the connection
+    // alone.
     eve.fire("Speak", 1);
     let began = eve.played();
     let (mut ages, mut slow) = (Vec::new(), 0.0f64);
     while ages.len() < 60 || eve.heard("End").is_empty() {
-        // What was made until now is to be here soon. A machine that keeps this
-        // test from reading makes the world go on, and nothing older.
+        // Everything sent so far must arrive soon. If the machine delays this
+        // test, the world continues and nothing gets older.
         let made = tick(&server).await;
         eve.play(Duration::from_millis(200)).await;
         ages.push(made.saturating_sub(eve.newest_tick()));
@@ -83,7 +83,7 @@ async fn what_a_narrow_line_brings_is_not_old() {
         let waited = eve.played() - began;
         assert!(waited < Duration::from_secs(180), "the text never came");
     }
-    assert!(slow >= 1.0, "nobody noticed");
+    assert!(slow >= 1.0, "the congestion was not detected");
     let median = ages.len() / 2;
     ages.sort_unstable();
     // With the 200 ms that were played: 1.5 s, and 4 s.
@@ -93,22 +93,23 @@ async fn what_a_narrow_line_brings_is_not_old() {
 }
 
 #[tokio::test]
-async fn a_line_that_loses_packets_and_is_not_full_brings_every_update() {
+async fn a_lossy_connection_with_spare_capacity_delivers_every_update() {
     let server = TestServer::start_with(&[CROWD]).await;
-    // Ada has a good line: what she gets is what there is to get. Every third tick
-    // is an update, of several packets; who loses one of them has the others. With
-    // Cubic's own window about half of them came.
+    // Ada's connection is good: she receives every update. Every third tick is
+    // an update of several packets; losing one of them keeps the others. With
+    // Cubic's own window about half of them arrived.
     let ((mut eve, _bad), (mut ada, _good)) = tokio::join!(
         join(&server, "Eve", Quality::BAD, Quality::BAD),
         join(&server, "Ada", Quality::GOOD, Quality::GOOD),
     );
-    // A machine that is busy for a while makes round trips longer, as a full line
-    // does, and less is sent. Losses alone must not: then it is every time.
+    // A busy machine lengthens round trips, as a full connection does, and the
+    // server sends less. Losses alone must not have this effect, so the test
+    // fails only if every measurement does.
     for attempt in 1.. {
         let (bad, good) = tokio::join!(watch(&server, &mut eve), watch(&server, &mut ada));
         let calm = bad.calm && good.calm;
         assert!(good.share > 0.9 || !calm, "updates are missing: {good:?}");
-        // A world that is late tells everybody less.
+        // A world that is late sends less to all clients.
         let there_is = match calm {
             true => CROWD_BYTES_PER_S,
             false => good.bytes_per_s,
@@ -122,13 +123,13 @@ async fn a_line_that_loses_packets_and_is_not_full_brings_every_update() {
     server.stop().await;
 }
 
-/// What somebody was told in ten seconds of the world's time.
+/// The updates that a client received in ten seconds of the world's time.
 #[derive(Debug)]
 struct Told {
     /// Of the updates that were due.
     share: f64,
     bytes_per_s: f64,
-    /// Whether the world kept up with its clock all the while.
+    /// Whether the world kept up with its clock during all of them.
     calm: bool,
 }
 

@@ -14,7 +14,7 @@ fn every_code_that_a_client_can_get_is_documented() {
     for file in sources(&root) {
         let text = std::fs::read_to_string(&file).expect("readable");
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-        // As if it stood on one line.
+        // Joins calls that span several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = text.replace("( ", "(");
         found.extend(codes_in(&text));
@@ -24,9 +24,12 @@ fn every_code_that_a_client_can_get_is_documented() {
     }
     let documented = documented(&root);
     let missing: Vec<_> = found.difference(&documented).collect();
-    assert!(missing.is_empty(), "not in docs/protocol/websocket.md: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "not in docs/protocol/websocket.md: {missing:?}"
+    );
     let invented: Vec<_> = documented.difference(&found).collect();
-    assert!(invented.is_empty(), "nobody answers {invented:?}");
+    assert!(invented.is_empty(), "no code path answers {invented:?}");
 }
 
 /// Where answers to clients are made.
@@ -43,7 +46,7 @@ fn sources(root: &Path) -> Vec<PathBuf> {
     .into();
     let host = std::fs::read_dir(root.join("crates/gameserver/src/host")).expect("a folder");
     let host = host.map(|entry| entry.expect("readable").path());
-    // What is asked from outside is answered to the control plane.
+    // Remote commands are answered to the control plane.
     files.extend(host.filter(|path| !path.ends_with("outside.rs")));
     files
 }

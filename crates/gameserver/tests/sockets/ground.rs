@@ -13,13 +13,13 @@ const SCENE: (&str, &str) = (
   "terrain": {"size": [256, 32, 256], "generator": {"type": "flat", "height": 8}, "materials": ["stone"]}}"#,
 );
 
-/// What comes of a request for the chunk at this x.
+/// The answer to a request for the chunk at this x.
 async fn ask(stranger: &mut Stranger, x: i32) -> Json {
     let chunk = json!({ "x": x, "y": 0, "z": 0 });
     stranger.command("terrain", "chunk", chunk).await;
     let seq = stranger.seq();
     loop {
-        let message = stranger.next().await.expect("the line holds");
+        let message = stranger.next().await.expect("the connection is open");
         if message["kind"] == "error" && message["seq"] == seq {
             return message["code"].clone();
         }

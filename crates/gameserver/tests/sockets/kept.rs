@@ -1,4 +1,5 @@
-//! What a world leaves to its next process, and when it must end itself.
+//! State that a world persists for its next process, and when a process must
+//! end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,7 +15,7 @@ use crate::player::Player;
 use crate::server::{AskedStore, Shelf, TestServer};
 use crate::stranger::Stranger;
 
-/// Builds what it is told to, and says how much there is.
+/// Builds on request, and reports how many structures there are.
 const BUILDER: (&str, &str) = (
     "scripts/ServerScriptService/Builder.luau",
     r#"Network.OnClientEvent("Build", function(player, number)
@@ -38,16 +39,16 @@ fn shelf() -> Arc<Shelf> {
     })
 }
 
-async fn heard(player: &mut Player, count: usize) -> Vec<u32> {
-    while player.heard("Built").len() < count {
+async fn received_numbers(player: &mut Player, count: usize) -> Vec<u32> {
+    while player.received_numbers("Built").len() < count {
         assert!(player.played() < PATIENCE);
         player.play(Duration::from_millis(20)).await;
     }
-    player.heard("Built").to_vec()
+    player.received_numbers("Built").to_vec()
 }
 
 #[tokio::test]
-async fn what_a_restarted_server_had_kept_is_not_done_twice() {
+async fn operations_persisted_before_a_restart_are_not_repeated() {
     let shelf = shelf();
     let before = TestServer::start_on(&[SCENE, BUILDER], shelf.clone()).await;
     let mut ada = Player::new("Ada");
@@ -55,25 +56,29 @@ async fn what_a_restarted_server_had_kept_is_not_done_twice() {
     for number in 1..=5 {
         ada.fire("Build", number);
     }
-    assert_eq!(heard(&mut ada, 5).await.len(), 5);
+    assert_eq!(received_numbers(&mut ada, 5).await.len(), 5);
     before.stop().await;
     ada.cut();
-    // Said to nobody: the next one hears it.
+    // Sent after the last checkpoint: the next process receives it.
     ada.fire("Build", 6);
 
     let after = TestServer::start_on(&[SCENE, BUILDER], shelf.clone()).await;
     ada.connect(&after, Transport::WebSocket).await;
-    assert_eq!(heard(&mut ada, 6).await[5], 6, "none of the five again");
+    assert_eq!(
+        received_numbers(&mut ada, 6).await[5],
+        6,
+        "none of the five again"
+    );
     assert_eq!(ada.welcomes, [Resumption::New, Resumption::Restarted]);
     let ops = shelf.saved.lock().expect("whole").world.ops.len();
     assert_eq!(ops, 6);
     after.stop().await;
 }
 
-/// Nothing is kept of who came in the last moment. Who joins again shows who they
-/// are, and says what nobody has stored once more.
+/// A player who joined in the last moment is not persisted. On rejoining they
+/// send their looks again, and the messages that were not persisted.
 #[tokio::test]
-async fn what_was_said_right_before_a_server_is_killed_is_heard_by_the_next() {
+async fn messages_sent_right_before_a_kill_reach_the_next_process() {
     let shelf = shelf();
     let before = TestServer::start_on(&[SCENE, BUILDER], shelf.clone()).await;
     shelf.busy.store(true, Relaxed);
@@ -91,25 +96,25 @@ async fn what_was_said_right_before_a_server_is_killed_is_heard_by_the_next() {
     let after = TestServer::start_on(&[SCENE, BUILDER], shelf.clone()).await;
     shelf.busy.store(false, Relaxed);
     ada.connect(&after, Transport::WebSocket).await;
-    assert_eq!(heard(&mut ada, 1).await, [1]);
+    assert_eq!(received_numbers(&mut ada, 1).await, [1]);
     assert_eq!(ada.welcomes, [Resumption::New, Resumption::Restarted]);
     after.stop().await;
 }
 
 #[tokio::test]
-async fn a_world_that_runs_elsewhere_ends_itself_and_tells_nobody_it_is_done() {
+async fn a_world_that_runs_elsewhere_ends_without_reporting_success() {
     let shelf = shelf();
     let server = TestServer::start_on(&[SCENE, BUILDER], shelf.clone()).await;
     let mut ada = Player::new("Ada");
     ada.connect(&server, Transport::WebSocket).await;
     ada.fire("Build", 1);
-    heard(&mut ada, 1).await;
+    received_numbers(&mut ada, 1).await;
     shelf.replaced.store(true, Relaxed);
     ada.fire("Build", 2);
     ada.flush().await;
     let ended = tokio::time::timeout(PATIENCE, server.ended()).await;
     assert!(ended.is_ok(), "it goes on");
-    assert_eq!(ada.heard("Built").len(), 1);
+    assert_eq!(ada.received_numbers("Built").len(), 1);
     assert_eq!(shelf.saved.lock().expect("whole").world.ops.len(), 1);
 }
 
@@ -157,7 +162,7 @@ async fn a_ticket_of_an_earlier_process_opens_nothing() {
         let refused = Stranger::join_with(&after, &ticket).await;
         assert_eq!(refused.err().as_deref(), Some("ticket_expired"));
     }
-    // Who joins again gets in.
+    // A player who rejoins is admitted.
     let ticket = after.ticket("world_test", "Ben", 60);
     assert!(Stranger::join_with(&after, &ticket).await.is_ok());
     after.stop().await;
@@ -203,7 +208,7 @@ async fn a_change_of_the_ground_is_acknowledged_when_it_is_stored() {
 }
 
 #[tokio::test]
-async fn a_place_is_kept_in_a_full_world_and_a_token_is_not_used_up_for_nothing() {
+async fn a_full_world_reserves_places_and_does_not_waste_resume_tokens() {
     let shelf = || {
         Arc::new(Shelf {
             players_max: 1,
@@ -222,7 +227,8 @@ async fn a_place_is_kept_in_a_full_world_and_a_token_is_not_used_up_for_nothing(
     let mut away = first.away.subscribe();
     let told = away.wait_for(|away| away == &["client_Ada"]);
     let told = tokio::time::timeout(PATIENCE, told).await;
-    told.expect("the platform hears of it").expect("it listens");
+    told.expect("the platform receives it")
+        .expect("the platform runs");
     let ticket = server.ticket("world_test", "Ben", 60);
     let refused = Stranger::join_with(&server, &ticket).await;
     assert_eq!(refused.err().as_deref(), Some("world_full"));
@@ -234,13 +240,13 @@ async fn a_place_is_kept_in_a_full_world_and_a_token_is_not_used_up_for_nothing(
         .as_str()
         .expect("a token")
         .to_owned();
-    // Who does not count has begun another session.
+    // A client that does not count messages starts another session.
     first
         .until(|saved| saved.players[0].session != session)
         .await;
     server.stop().await;
 
-    // In the next process somebody else was quicker.
+    // In the next process another player took the place.
     let after = TestServer::start_on(&[SCENE], first).await;
     let mut ben = Stranger::join(&after, "Ben").await;
     let refused = Stranger::resume(&after, &token).await;
@@ -254,7 +260,7 @@ async fn a_place_is_kept_in_a_full_world_and_a_token_is_not_used_up_for_nothing(
     after.stop().await;
 }
 
-/// Pays into an account as often as it is told to, all at once.
+/// Makes the requested number of payments into an account, all at once.
 const BANK: (&str, &str) = (
     "scripts/ServerScriptService/Bank.luau",
     r#"Network.OnClientEvent("Deposit", function(player, times)
@@ -276,7 +282,7 @@ async fn event(stranger: &mut Stranger, name: &str, number: u32) {
     while stranger.next_of("ack").await["seq"] != stranger.seq() {}
 }
 
-/// How far a player is stored as heard.
+/// The persisted receive count of a player.
 fn received(shelf: &Shelf, player_id: &str) -> Option<u32> {
     let saved = shelf.saved.lock().expect("whole");
     let mut players = saved.players.iter();
@@ -284,10 +290,10 @@ fn received(shelf: &Shelf, player_id: &str) -> Option<u32> {
     Some(found.received)
 }
 
-/// What somebody else builds meanwhile must not say that she was heard: her
+/// Another player's persisted operation must not persist her receive count: her
 /// write could still be lost.
 #[tokio::test]
-async fn nobody_counts_as_heard_while_their_writes_are_on_the_way() {
+async fn receive_counts_are_not_persisted_while_their_writes_are_in_flight() {
     let shelf = shelf();
     let server = TestServer::start_on(&[GAME, SCENE, BUILDER, BANK], shelf.clone()).await;
     let mut ada = Stranger::join(&server, "Ada").await;
@@ -314,7 +320,7 @@ async fn nobody_counts_as_heard_while_their_writes_are_on_the_way() {
     server.stop().await;
 }
 
-/// Whoever was heard with a write may have built something as well.
+/// A message with a write may have built something as well.
 #[tokio::test]
 async fn what_was_built_meanwhile_is_stored_with_the_writes() {
     let shelf = shelf();
@@ -329,12 +335,12 @@ async fn what_was_built_meanwhile_is_stored_with_the_writes() {
     event(&mut ada, "Deposit", 1).await;
     shelf.store_hangs.send_replace(false);
     let asked = shelf.asked_store(2).await;
-    let heard = |batch: &StoreBatch, player_id: &str| {
-        let mut counts = batch.heard.iter();
+    let received_numbers = |batch: &StoreBatch, player_id: &str| {
+        let mut counts = batch.received_numbers.iter();
         counts.any(|count| count.player_id == player_id)
     };
-    assert!(!heard(&asked[0].batch, "client_Ben"));
-    assert!(heard(&asked[1].batch, "client_Ben"));
+    assert!(!received_numbers(&asked[0].batch, "client_Ben"));
+    assert!(received_numbers(&asked[1].batch, "client_Ben"));
     // Stored by itself once the first write was, or together with the second.
     shelf.until(|saved| saved.world.ops.len() == 1).await;
     let counts = || ["client_Ada", "client_Ben"].map(|id| received(&shelf, id));
@@ -347,7 +353,7 @@ async fn what_was_built_meanwhile_is_stored_with_the_writes() {
 
 /// Two transactions, and the process may end between them.
 #[tokio::test]
-async fn no_write_is_stored_without_who_was_heard_for_it() {
+async fn no_write_is_persisted_without_its_receive_counts() {
     let shelf = shelf();
     let server = TestServer::start_on(&[GAME, SCENE, BANK], shelf.clone()).await;
     let mut ada = Stranger::join(&server, "Ada").await;
@@ -361,13 +367,18 @@ async fn no_write_is_stored_without_who_was_heard_for_it() {
         asked = shelf.asked_store(asked.len() + 1).await;
     }
     for AskedStore { batch, .. } in &asked {
-        let heard = batch.heard.iter().map(|count| count.received);
-        assert_eq!(heard.collect::<Vec<_>>(), [1], "{}", batch.requests.len());
+        let received_numbers = batch.received_numbers.iter().map(|count| count.received);
+        assert_eq!(
+            received_numbers.collect::<Vec<_>>(),
+            [1],
+            "{}",
+            batch.requests.len()
+        );
     }
     server.stop().await;
 }
 
-/// How far somebody was heard is noted in their row, so that has to be there.
+/// The receive count is stored in the player's row, so the row must exist.
 #[tokio::test]
 async fn what_newcomers_write_waits_until_their_session_is_stored() {
     let shelf = shelf();
@@ -378,11 +389,14 @@ async fn what_newcomers_write_waits_until_their_session_is_stored() {
     shelf.more_keep_tries(3).await;
     shelf.busy.store(false, Relaxed);
     let AskedStore { batch, sessions } = shelf.asked_store(1).await.remove(0);
-    let [heard] = batch.heard.as_slice() else {
-        panic!("{:?}", batch.heard);
+    let [received_numbers] = batch.received_numbers.as_slice() else {
+        panic!("{:?}", batch.received_numbers);
     };
-    assert_eq!(heard.received, 1);
-    let session = (heard.player_id.clone(), heard.session.clone());
+    assert_eq!(received_numbers.received, 1);
+    let session = (
+        received_numbers.player_id.clone(),
+        received_numbers.session.clone(),
+    );
     assert!(sessions.contains(&session), "only {sessions:?} were stored");
     server.stop().await;
 }

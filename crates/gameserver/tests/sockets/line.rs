@@ -14,7 +14,7 @@ use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream};
 
 use crate::server::TestServer;
 
-/// What carries the messages.
+/// The transport of the messages.
 #[derive(Clone, Copy, Debug)]
 pub enum Transport {
     WebSocket,
@@ -30,7 +30,7 @@ pub struct WebTransportLine {
     connection: Connection,
     send: SendStream,
     receive: RecvStream,
-    /// Ends with the line.
+    /// Ends with the connection.
     _endpoint: Endpoint<endpoint_side::Client>,
 }
 
@@ -55,8 +55,8 @@ impl Line {
         Line::WebSocket(Box::new(upgraded.expect("upgrades").0))
     }
 
-    /// As a browser does it: by the hash of the server's certificate. The port
-    /// may be that of a line to it.
+    /// As a browser connects: by the hash of the server's certificate. The port
+    /// may be that of a relay to the server.
     pub async fn open_webtransport(server: &TestServer, port: u16) -> Self {
         let opened = Self::try_open_webtransport(server, port).await;
         opened.expect("connects")
@@ -88,10 +88,10 @@ impl Line {
         })))
     }
 
-    /// Sends what a client has to say.
+    /// Sends all queued messages.
     ///
     /// # Errors
-    /// When the line is down.
+    /// Fails when the connection is closed.
     pub async fn send(&mut self, client: &mut Client) -> Result<(), String> {
         match self {
             Line::WebSocket(socket) => {
@@ -119,11 +119,11 @@ impl Line {
         match self {
             Line::WebSocket(socket) => {
                 let sent = socket.send(Message::Binary(bytes.into())).await;
-                sent.expect("the line holds");
+                sent.expect("the connection is open");
             }
             Line::WebTransport(line) => {
                 let sent = line.send.write_all(&bytes).await;
-                sent.expect("the line holds");
+                sent.expect("the connection is open");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Our own client, on a line that can be cut.
+//! Our own client, on a connection that the test can cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -21,7 +21,8 @@ pub struct Player {
     pub lost: bool,
     name: String,
     line: Option<Line>,
-    /// Lines that nobody reads any more, and the server believes in.
+    /// Connections that are no longer read and that the server believes to be
+    /// alive.
     dead: Vec<Line>,
     began: Instant,
     heard: BTreeMap<String, Vec<u32>>,
@@ -60,7 +61,7 @@ impl Player {
         self.introduce(server, line).await;
     }
 
-    /// Connects by WebTransport through a line that listens at a port.
+    /// Connects by WebTransport through a relay that listens at a port.
     pub async fn connect_at(&mut self, server: &TestServer, port: u16) {
         let line = Line::open_webtransport(server, port).await;
         self.introduce(server, line).await;
@@ -73,13 +74,13 @@ impl Player {
         self.flush().await;
     }
 
-    /// Closes the line, whatever is on its way.
+    /// Closes the connection and discards everything in flight.
     pub fn cut(&mut self) {
         self.line = None;
         self.client.reconnect();
     }
 
-    /// The line is dead, and the server has not noticed.
+    /// The connection is dead, but the server has not noticed.
     pub fn vanish(&mut self) {
         self.dead.extend(self.line.take());
         self.client.reconnect();
@@ -100,13 +101,13 @@ impl Player {
     }
 
     pub async fn flush(&mut self) {
-        self.try_flush().await.expect("the line holds");
+        self.try_flush().await.expect("the connection is open");
     }
 
-    /// Says what is due.
+    /// Sends what is due.
     ///
     /// # Errors
-    /// Why the line is over.
+    /// Fails when the connection has ended; the error is the reason.
     pub async fn try_flush(&mut self) -> Result<(), String> {
         match &mut self.line {
             Some(line) => line.send(&mut self.client).await,
@@ -133,7 +134,7 @@ impl Player {
         self.play_with(time, &mut |_| ()).await;
     }
 
-    /// The same for somebody who wants to see what happens.
+    /// Like `play`, and passes each event to `watch`.
     pub async fn play_with(
         &mut self,
         time: Duration,
@@ -160,7 +161,7 @@ impl Player {
     /// Reads once.
     ///
     /// # Errors
-    /// Why the line is over.
+    /// Fails when the connection has ended; the error is the reason.
     pub async fn read(&mut self) -> Result<(), String> {
         let now_ms = self.now_ms();
         match &mut self.line {

@@ -1,4 +1,5 @@
-//! Who is here: a lost line shows at once, a return too, and a goodbye is one.
+//! Presence: a lost connection, a reconnect and a leave are each visible at
+//! once.
 
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use crate::player::Player;
 use crate::server::TestServer;
 use crate::stranger::Stranger;
 
-/// What the next snapshots tell of a player, until it is as wanted. Long before
-/// their minute is over, or it would not have been told at once.
+/// The next snapshot entries of a player, until one is as wanted. The limit is
+/// far below the minute after which the player would be removed anyway.
 async fn until(watcher: &mut Stranger, name: &str, wanted: impl Fn(&Json) -> bool) -> Json {
     let search = async {
         loop {
@@ -28,11 +29,11 @@ async fn until(watcher: &mut Stranger, name: &str, wanted: impl Fn(&Json) -> boo
         }
     };
     let found = tokio::time::timeout(Duration::from_secs(20), search).await;
-    found.unwrap_or_else(|_| panic!("nothing like that was told of {name}"))
+    found.unwrap_or_else(|_| panic!("no such entry of {name} arrived"))
 }
 
 #[tokio::test]
-async fn a_lost_line_shows_at_once_and_so_do_a_return_and_a_goodbye() {
+async fn a_lost_connection_a_return_and_a_leave_show_at_once() {
     let server = TestServer::start().await;
     let mut ada = Stranger::join(&server, "Ada").await;
     let mut ben = Stranger::join(&server, "Ben").await;
@@ -49,7 +50,7 @@ async fn a_lost_line_shows_at_once_and_so_do_a_return_and_a_goodbye() {
     let away = until(&mut ada, "Ben", |told| told["online"] == false).await;
     assert_eq!(away.get("left"), None, "they may come back");
     assert_eq!(away["entityId"], here["entityId"]);
-    // Whoever comes now sees that they are away.
+    // A client that joins now sees that they are away.
     let mut cleo = Stranger::join(&server, "Cleo").await;
     let full = cleo.next_of("snapshot").await;
     let players = full["features"]["presence"]["players"].as_array();
@@ -69,8 +70,12 @@ async fn a_lost_line_shows_at_once_and_so_do_a_return_and_a_goodbye() {
     server.stop().await;
 }
 
-/// What our own client is told of somebody next: online, left.
-async fn hears(player: &mut Player, name: &str, before: Option<(bool, bool)>) -> (bool, bool) {
+/// The next presence of a player that our own client receives: online, left.
+async fn next_presence(
+    player: &mut Player,
+    name: &str,
+    before: Option<(bool, bool)>,
+) -> (bool, bool) {
     let mut news = None;
     while news.is_none() {
         assert!(
@@ -91,7 +96,7 @@ async fn hears(player: &mut Player, name: &str, before: Option<(bool, bool)>) ->
 }
 
 #[tokio::test]
-async fn our_own_client_hears_the_same() {
+async fn our_own_client_receives_the_same() {
     let server = TestServer::start().await;
     let mut ada = Player::new("Ada");
     ada.connect(&server, Transport::WebSocket).await;
@@ -101,13 +106,16 @@ async fn our_own_client_hears_the_same() {
         .expect("a token")
         .to_owned();
     let here = (true, false);
-    assert_eq!(hears(&mut ada, "Ben", None).await, here);
+    assert_eq!(next_presence(&mut ada, "Ben", None).await, here);
     ben.drop_line().await;
-    let away = hears(&mut ada, "Ben", Some(here)).await;
+    let away = next_presence(&mut ada, "Ben", Some(here)).await;
     assert_eq!(away, (false, false));
     let mut ben = Stranger::resume(&server, &token).await.expect("resumes");
-    assert_eq!(hears(&mut ada, "Ben", Some(away)).await, here);
+    assert_eq!(next_presence(&mut ada, "Ben", Some(away)).await, here);
     ben.command("session", "leave", json!({})).await;
-    assert_eq!(hears(&mut ada, "Ben", Some(here)).await, (false, true));
+    assert_eq!(
+        next_presence(&mut ada, "Ben", Some(here)).await,
+        (false, true)
+    );
     server.stop().await;
 }

@@ -1,5 +1,5 @@
-//! Lost connections: players come back, and nothing they said or heard is
-//! lost, doubled or out of order.
+//! Lost connections: players reconnect, and no message in either direction is
+//! lost, duplicated or reordered.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -65,12 +65,13 @@ async fn cut_again_and_again(transport: Transport) {
             ada.fire("Number", fired);
         }
         if turn.is_multiple_of(47) && fired < EVENTS {
-            // The last words were written, and nobody knows how far they got.
+            // The last messages were written, but it is unknown whether they
+            // arrived.
             ada.flush().await;
             if turn.is_multiple_of(94) {
                 ada.cut();
             } else {
-                // The server does not hear of it until the player is back.
+                // The server notices only when the player is back.
                 ada.vanish();
             }
             for _ in 0..3.min(EVENTS - fired) {
@@ -102,8 +103,8 @@ async fn cut_again_and_again(transport: Transport) {
     server.stop().await;
 }
 
-/// What gathered while the line was gone is far more than one WebSocket
-/// message may have, and leaves at once.
+/// Messages queued while disconnected exceed the limit of one WebSocket
+/// message, and are sent at once.
 #[tokio::test]
 async fn a_large_burst_after_a_return_arrives_over_a_websocket() {
     a_large_burst_after_a_return(Transport::WebSocket).await;
@@ -153,7 +154,8 @@ async fn the_longest_message_is_taken_over_webtransport() {
     the_longest_message_is_taken(Transport::WebTransport).await;
 }
 
-/// What the client lets pass the server takes; what it refuses ends nothing.
+/// The server accepts every call that the client sends; a refused call does not
+/// close the connection.
 async fn the_longest_message_is_taken(transport: Transport) {
     let server = TestServer::start_with(&[LETTERS, ECHO]).await;
     let mut ada = Player::new("Ada");
@@ -166,7 +168,7 @@ async fn the_longest_message_is_taken(transport: Transport) {
         let mut values = vec![text(16 * 1024); 3];
         values.push(text(last));
         ClientMessage::Event {
-            name: "Nobody listens".into(),
+            name: "No handler".into(),
             args: Args(values),
         }
     };
@@ -186,11 +188,16 @@ async fn the_longest_message_is_taken(transport: Transport) {
         .await;
     }
     assert_eq!(codes, ["event_too_large"]);
-    assert_eq!(ada.welcomes, [Resumption::New], "the line held");
+    assert_eq!(
+        ada.welcomes,
+        [Resumption::New],
+        "the connection stayed open"
+    );
     server.stop().await;
 }
 
-/// Who loses one transport comes back by the other: a session is not a line.
+/// A player who loses one transport resumes over the other: a session is
+/// independent of its connection.
 #[tokio::test]
 async fn a_session_goes_on_over_the_other_transport() {
     let server = TestServer::start_with(&[ECHO]).await;
@@ -266,7 +273,7 @@ async fn what_a_stopped_server_had_for_a_player_comes_from_the_next() {
                 fired += 1;
                 ada.fire("Number", fired);
             }
-            // Nobody listens any more in its last moments.
+            // The client stops reading just before the end.
             let _ = ada.try_flush().await;
         }
         ada.cut();
@@ -285,9 +292,9 @@ async fn what_a_stopped_server_had_for_a_player_comes_from_the_next() {
     server.stop().await;
 }
 
-/// What was stored last is all that is left of a process that is killed.
+/// The last persisted state is all that remains of a killed process.
 #[tokio::test]
-async fn a_killed_server_leaves_what_it_had_for_whoever_was_away() {
+async fn a_killed_server_persisted_the_queue_of_disconnected_players() {
     let shelf = Arc::<Shelf>::default();
     let before = TestServer::start_on(&[], shelf.clone()).await;
     let mut ada = Stranger::join(&before, "Ada").await;
@@ -321,7 +328,7 @@ async fn a_killed_server_leaves_what_it_had_for_whoever_was_away() {
     before.stop().await;
 
     let after = TestServer::start_on(&[], killed).await;
-    // The line breaks before the first welcome is read.
+    // The connection breaks before the first welcome is read.
     let deaf = Stranger::resume_from(&after, &token, received).await;
     deaf.drop_line().await;
     let mut eve = Stranger::resume_from(&after, &token, received).await;
@@ -346,9 +353,9 @@ Network.OnClientInvoke("Quick", function(player) return 2 end)
 "#,
 );
 
-/// Whoever waits for an answer would wait for ever.
+/// Without an answer the caller would wait forever.
 #[tokio::test]
-async fn a_call_that_no_process_answers_is_told_so_once() {
+async fn a_call_that_no_process_answers_fails_exactly_once() {
     let shelf = Arc::<Shelf>::default();
     let before = TestServer::start_on(&[SLOW], shelf.clone()).await;
     let mut ada = Stranger::join(&before, "Ada").await;
@@ -392,7 +399,7 @@ async fn a_call_that_no_process_answers_is_told_so_once() {
 }
 
 #[tokio::test]
-async fn a_stranger_hears_what_was_said_while_away_exactly_once() {
+async fn a_json_client_receives_messages_from_its_absence_exactly_once() {
     let server = TestServer::start().await;
     let mut ada = Stranger::join(&server, "Ada").await;
     let mut eve = Stranger::join(&server, "Eve").await;
@@ -435,7 +442,7 @@ async fn a_token_works_until_the_welcome_that_brings_the_next_has_arrived() {
     ada.command("session", "ping", json!({})).await;
     ada.next_of("pong").await;
     ada.drop_line().await;
-    // The line breaks again and again before the client has read a word.
+    // The connection breaks again and again before the client has read a byte.
     for _ in 0..3 {
         let mut deaf = Stranger::connect(&server).await;
         let handshake = json!({ "resumeToken": token });
@@ -458,7 +465,7 @@ async fn a_token_works_until_the_welcome_that_brings_the_next_has_arrived() {
     server.stop().await;
 }
 
-/// A ticket is used once. One that was used vouches for nobody either.
+/// A ticket is valid once. A used ticket does not prove an identity either.
 #[tokio::test]
 async fn a_used_ticket_does_not_bring_a_spent_token_back() {
     let server = TestServer::start().await;
@@ -497,7 +504,7 @@ async fn a_restarted_server_honours_a_token_until_its_welcome_has_arrived() {
     after.stop().await;
 }
 
-/// Nor does whoever was made to leave: a token is no ticket.
+/// A kicked player cannot resume either: a token is no ticket.
 #[tokio::test]
 async fn who_left_an_earlier_process_does_not_come_back_by_their_token() {
     let shelf = Arc::<Shelf>::default();
@@ -531,7 +538,7 @@ async fn what_came_behind_the_last_acknowledged_snapshot_comes_again() {
     // The game may have something to say as well.
     let mut newest = eve.next_chat().await["n"].clone();
     let tick = loop {
-        let message = eve.next().await.expect("the line holds");
+        let message = eve.next().await.expect("the connection is open");
         if message["kind"] == "snapshot" {
             break message["tick"].clone();
         }
@@ -542,7 +549,7 @@ async fn what_came_behind_the_last_acknowledged_snapshot_comes_again() {
     eve.command("session", "ack", json!({ "tick": tick })).await;
     let acknowledged = eve.seq();
     while eve.next_of("ack").await["seq"] != acknowledged {}
-    // Written to a line on which nobody reads any more.
+    // Written to a connection that is no longer read.
     ada.command("chat", "say", say("two")).await;
     for text in ["one", "two"] {
         assert_eq!(ada.next_chat().await["text"], text);
@@ -575,7 +582,7 @@ async fn answers_to_what_waited_do_not_reach_the_next_connection() {
     again.command("session", "handshake", handshake).await;
     let mut answers = Vec::new();
     for _ in 0..60 {
-        let message = again.next().await.expect("the line holds");
+        let message = again.next().await.expect("the connection is open");
         if matches!(message["kind"].as_str(), Some("ack" | "error")) {
             answers.push(message["seq"].as_u64());
         }

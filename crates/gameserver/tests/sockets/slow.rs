@@ -1,4 +1,4 @@
-//! Clients that do not read: they pay for it, nobody else does.
+//! Clients that do not read: they lose updates, other clients do not.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -67,7 +67,7 @@ async fn a_client_that_stops_reading_is_slowed_then_let_go_and_others_miss_nothi
     server.stop().await;
 }
 
-/// Pours long texts over whoever asks for it, until they are gone.
+/// Floods each client that asks with long texts, until it has disconnected.
 const FIREHOSE: (&str, &str) = (
     "scripts/ServerScriptService/Firehose.luau",
     r#"local text = string.rep("all work and no play ", 700)

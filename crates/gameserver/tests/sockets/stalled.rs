@@ -1,4 +1,5 @@
-//! A line that stalls and does not break: what was said meanwhile comes at once.
+//! A connection that stalls without breaking: everything sent meanwhile arrives
+//! at once.
 
 use std::time::Duration;
 
@@ -32,7 +33,9 @@ async fn nothing_that_counts_is_lost(transport: Transport) {
     let mut client = Client::new();
     let ticket = server.ticket("world_test", "Ada", 60);
     client.handshake(Some(ticket), None, None);
-    line.send(&mut client).await.expect("the line holds");
+    line.send(&mut client)
+        .await
+        .expect("the connection is open");
     let is_welcome = |event: &ClientEvent| matches!(event, ClientEvent::Welcome(_));
     until(&mut line, &mut client, is_welcome).await;
 
@@ -52,8 +55,8 @@ async fn nothing_that_counts_is_lost(transport: Transport) {
     server.stop().await;
 }
 
-/// Three inputs, an event, and so on, as they were written into a line that took
-/// them and brought nothing.
+/// Three inputs, an event, and so on, as written into a connection that
+/// accepted them without delivering.
 fn what_waited() -> Vec<u8> {
     let input = |seq| ClientMessage::Inputs {
         ack: None,
@@ -89,7 +92,7 @@ async fn until(line: &mut Line, client: &mut Client, mut wanted: impl FnMut(&Cli
                 }
             }
             let read = line.receive(client, 0.0).await;
-            read.expect("the line holds");
+            read.expect("the connection is open");
         }
     };
     let found = tokio::time::timeout(PATIENCE, search).await;

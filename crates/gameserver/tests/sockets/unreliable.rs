@@ -11,7 +11,7 @@ use crate::stranger::Stranger;
 
 const EVENTS: u32 = 300;
 
-/// Tells whoever asks the same numbers both ways.
+/// Sends the same numbers reliably and unreliably, on request.
 const TELLER: (&str, &str) = (
     "scripts/ServerScriptService/Teller.luau",
     r#"Network.OnClientEvent("Tell", function(player)
@@ -52,10 +52,11 @@ async fn unreliable_events_are_lost_with_their_packets_and_the_others_are_not() 
 
 #[tokio::test]
 async fn an_unreliable_event_has_no_number_in_json() {
-    hear_in_json(TELLER).await;
+    receive_in_json(TELLER).await;
 }
 
-/// What was queued for the end of this tick is no reason to leave it out.
+/// A message queued for the end of this tick does not suppress the unreliable
+/// one.
 #[tokio::test]
 async fn an_unreliable_event_comes_behind_a_reliable_one_of_its_tick_in_json() {
     let (path, text) = TELLER;
@@ -63,10 +64,10 @@ async fn an_unreliable_event_comes_behind_a_reliable_one_of_its_tick_in_json() {
     lines.swap(2, 3);
     let swapped = lines.join("\n");
     assert!(swapped.find("Sure") < swapped.find("Maybe"), "{swapped}");
-    hear_in_json((path, &swapped)).await;
+    receive_in_json((path, &swapped)).await;
 }
 
-async fn hear_in_json(teller: (&str, &str)) {
+async fn receive_in_json(teller: (&str, &str)) {
     let server = TestServer::start_with(&[teller]).await;
     let mut ada = Stranger::join(&server, "Ada").await;
     let payload = json!({ "name": "Tell", "args": [] });
