@@ -1,6 +1,6 @@
-//! What clients are told of what they see, besides snapshots: looks that
-//! scripts made up, and what others hold. Where the game sets a radius, nothing
-//! of it reaches who does not see it.
+//! What clients receive about entities they see, besides snapshots: looks set
+//! by scripts, and held weapons. Where the game sets a radius, a client that
+//! does not see the entity receives nothing of it.
 
 use frolic_package::Package;
 use frolic_protocol::{Args, ServerMessage, Value};
@@ -14,7 +14,7 @@ use crate::sight::{RADIUS_M, join};
 
 const FAR: [f32; 3] = [200.0, 0.1, 0.0];
 
-/// Spawns what it is told to where it is told to.
+/// Spawns the requested prefab at the requested place.
 const RULES: &str = r##"
 Projectile.Define("Bow", { Speed = 30, Damage = 1 })
 Network.OnClientEvent("Arm", function(player, weapon) Projectile.Arm(player, weapon) end)
@@ -73,7 +73,7 @@ impl Clients {
         }
     }
 
-    /// A second of updates; what they hear in it.
+    /// A second of updates; returns the messages received in it.
     fn second(&mut self, world: &mut World) -> Vec<ServerMessage> {
         for _ in 0..60 {
             world.step();
@@ -96,7 +96,7 @@ impl Clients {
 }
 
 #[test]
-fn a_look_is_told_when_something_that_has_it_is_seen() {
+fn a_look_is_sent_when_an_entity_with_it_is_seen() {
     let mut world = world(Some(RADIUS_M));
     let ada = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let mut clients = Clients::of(ada);
@@ -127,7 +127,7 @@ fn a_look_is_told_when_something_that_has_it_is_seen() {
     });
     assert_eq!(heard.len(), 3, "{heard:?}");
     assert!(heard.iter().all(is_look));
-    // Nobody is told twice.
+    // No client receives it twice.
     world.teleport(ada, Vec3::ZERO);
     clients.second(&mut world);
     let args = vec![at([2.0, 1.0, 0.0]), Value::Number(3.0)];
@@ -137,7 +137,7 @@ fn a_look_is_told_when_something_that_has_it_is_seen() {
 }
 
 #[test]
-fn without_a_radius_everybody_knows_every_look_and_where_guards_go_is_told_to_nobody() {
+fn without_a_radius_all_clients_know_every_look_and_none_knows_patrols() {
     let mut world = world(None);
     let ada = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let mut clients = Clients::of(ada);
@@ -150,13 +150,13 @@ fn without_a_radius_everybody_knows_every_look_and_where_guards_go_is_told_to_no
     for secret in ["patrol", "123", "321"] {
         assert!(!guard.contains(secret), "{guard}");
     }
-    // Who comes later is told as well.
+    // A player who joins later receives it as well.
     let ben = join(&mut world, "Ben", [0.0, 0.1, 0.0]);
     assert_eq!(Clients::of(ben).second(&mut world), heard);
 }
 
 #[test]
-fn who_holds_what_is_told_to_those_who_see_them() {
+fn held_weapons_are_sent_to_the_clients_that_see_the_holder() {
     let mut world = world(Some(RADIUS_M));
     let ada = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let ben = join(&mut world, "Ben", FAR);

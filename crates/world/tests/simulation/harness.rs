@@ -23,7 +23,7 @@ pub use packages::{obby, package};
 use crate::link::{Lane, Quality};
 
 const TICK_MS: f64 = 1000.0 / 60.0;
-/// What is longer goes on the stream, as the game server does it.
+/// Longer messages use the stream, as in the game server.
 const PARTS_BYTES_MAX: usize = 8 * 1024;
 /// Clients draw at about 60 frames a second, not in step with the server.
 const FRAME_MS: f64 = 16.0;
@@ -62,9 +62,9 @@ struct Peer {
     delivery: Delivery,
     up: Lane,
     down: Lane,
-    /// Whether the client has a line, and is there at all.
+    /// Whether the client is connected and is in the world.
     online: bool,
-    /// Whether the server has answered on that line.
+    /// Whether the server has answered on that connection.
     greeted: bool,
     session: Session,
     events: Vec<ClientEvent>,
@@ -76,7 +76,7 @@ struct Peer {
     snapshots: u32,
     /// Snapshots that had to travel in parts.
     cut_snapshots: u32,
-    /// What it was told besides them, of what it sees.
+    /// Other messages that it received about entities it sees.
     looks: Vec<ServerMessage>,
 }
 
@@ -176,7 +176,7 @@ impl Run {
         self.change_lines(Quality::GOOD);
     }
 
-    /// From now on everybody's line is like this.
+    /// Applies a quality to all connections from now on.
     pub fn change_lines(&mut self, quality: Quality) {
         for peer in &mut self.peers {
             peer.up.quality = quality;
@@ -378,17 +378,17 @@ impl Run {
         entity.expect("a player has a character")
     }
 
-    /// What a client was told of what it sees, besides snapshots.
+    /// What a client has received about entities it sees, besides snapshots.
     pub fn looks(&self, peer: usize) -> &[ServerMessage] {
         &self.peers[peer].looks
     }
 
-    /// What a client should know once it has heard everything.
+    /// What a client should know once it has received everything.
     pub fn visible_from(&self, peer: usize) -> Vec<EntityState> {
         self.world.visible_from(self.peers[peer].number)
     }
 
-    /// Everything that clients may be told of, as it is.
+    /// The current state of everything that may be sent to clients.
     pub fn everything(&self) -> Vec<EntityState> {
         self.world.replicated()
     }
@@ -472,7 +472,7 @@ impl Run {
         self.peers[peer].cut_snapshots
     }
 
-    /// Sends garbage down the line.
+    /// Sends garbage over the connection.
     pub fn inject_noise(&mut self, peer: usize, packets: u32) {
         let now = self.now_ms;
         for _ in 0..packets {

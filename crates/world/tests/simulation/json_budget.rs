@@ -19,7 +19,7 @@ const ACK_AFTER: usize = 3;
 
 type Places = BTreeMap<u64, [f64; 3]>;
 
-/// A client as docs/protocol/websocket.md tells to write it.
+/// A client as docs/protocol/websocket.md describes it.
 struct Stranger {
     view: JsonView,
     world: Places,
@@ -29,7 +29,7 @@ struct Stranger {
     updates: usize,
     bytes: usize,
     snapshots: usize,
-    /// How often each entity was told of.
+    /// How often each entity was replicated.
     told: BTreeMap<u64, u32>,
 }
 
@@ -79,7 +79,7 @@ impl Stranger {
             self.world.remove(&id.as_u64().expect("an id"));
         }
         for (id, place) in &self.world {
-            // Everybody walks towards -z.
+            // All players walk towards -z.
             let came_from = before.get(id).map_or(place[2], |place| place[2]);
             assert!(place[2] <= came_from + 1e-3, "{id} went back in time");
         }
@@ -157,24 +157,24 @@ fn a_crowd_fits_the_budget_and_the_far_waits() {
         told(&everybody[1..=NEAR]),
         told(&everybody[NEAR + 1..]),
     );
-    println!("told of: own {own}, near {near:.1}, far {far:.1}");
+    println!("updates: own {own}, near {near:.1}, far {far:.1}");
     assert!(own >= stranger.snapshots as f64, "in every snapshot");
     assert!(near > far * 2.0, "near {near}, far {far}");
     assert!(far > 0.0, "far ones wait, but not for ever");
-    // They take turns: what was told once does not keep the others waiting.
+    // They take turns: a recently updated entity does not delay the others.
     let each: Vec<f64> = everybody[1..=NEAR].iter().map(|n| told(&[*n])).collect();
     let (least, most) = (
         each.iter().copied().reduce(f64::min),
         each.iter().copied().reduce(f64::max),
     );
-    println!("near ones were told of {least:?} to {most:?} times");
+    println!("near ones were updated {least:?} to {most:?} times");
     assert!(
         least
             .zip(most)
             .is_some_and(|(least, most)| least * 3.0 > most)
     );
 
-    // When nobody moves any more, everything arrives.
+    // When all players stand still, everything arrives.
     run(
         &mut world,
         &everybody,
@@ -191,7 +191,8 @@ fn a_crowd_fits_the_budget_and_the_far_waits() {
     }
 }
 
-/// A full snapshot is everything in view: what it left out would never be told.
+/// A full snapshot is everything in view: anything left out would never be
+/// sent.
 #[test]
 fn who_never_acknowledges_gets_everything_each_time_and_less_often() {
     let (mut world, everybody) = crowd();
@@ -209,10 +210,10 @@ fn who_never_acknowledges_gets_everything_each_time_and_less_often() {
     assert!(snapshots[7] >= 4, "{snapshots:?}");
 }
 
-/// All of a large world at once takes the budget of seconds. Who acknowledges
-/// it has it, and is told at once of what happens there.
+/// Everything in a large world at once takes the budget of seconds. A client
+/// that acknowledges it receives updates from there at once.
 #[test]
-fn nobody_who_acknowledges_waits_for_what_the_first_snapshot_cost() {
+fn an_acknowledging_client_is_not_delayed_by_the_cost_of_the_first_snapshot() {
     let (mut world, everybody) = crowd();
     let mut stranger = Stranger::new(everybody[0], true);
     run(&mut world, &everybody, walk(0.0), 1, &mut stranger);
@@ -220,7 +221,7 @@ fn nobody_who_acknowledges_waits_for_what_the_first_snapshot_cost() {
     assert!(stranger.snapshots >= 12, "{}", stranger.snapshots);
 }
 
-/// Something is always nearer; that must not keep the far waiting for ever.
+/// There is always a nearer entity; that must not delay the far ones forever.
 #[test]
 fn what_is_new_a_long_way_off_arrives_while_more_and_more_comes_up_nearby() {
     let scene = r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.2}}}},

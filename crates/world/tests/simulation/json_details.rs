@@ -1,5 +1,5 @@
-//! Attributes and looks in JSON: a client that applies what it is told has the
-//! same as one that speaks binary, and no more bytes than its budget.
+//! Attributes and looks in JSON: a client that applies them has the same state
+//! as a binary client, and receives no more bytes than its budget.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,10 +15,10 @@ use crate::harness::{Run, package};
 use crate::link::Quality;
 
 const SIGNS: usize = 8;
-/// What is told together.
+/// The entities of one update.
 const FIELDS: [&str; 4] = ["attributes", "color", "opacity", "scale"];
 
-/// Does to a sign what it is told to.
+/// Applies the requested change to a sign.
 const RULES: &str = r##"
 local signs = { World.Find("Old") }
 for number = 2, 8 do
@@ -43,10 +43,10 @@ fn game() -> Package {
     package(scene, &[("scripts/ServerScriptService/Rules.luau", RULES)])
 }
 
-/// What one client knows of each entity.
+/// The state of an entity at one client.
 type Known = BTreeMap<u64, Map<String, Json>>;
 
-/// A client as docs/protocol/websocket.md tells to write it.
+/// A client as docs/protocol/websocket.md describes it.
 struct Stranger {
     view: JsonView,
     world: Known,
@@ -120,7 +120,7 @@ impl Stranger {
     }
 }
 
-/// The same as our own client is told.
+/// The same that our own client receives.
 fn in_json(details: &Details) -> Map<String, Json> {
     let mut told = Map::new();
     let attributes = Value::Map(details.attributes.clone()).to_json();
@@ -194,10 +194,10 @@ fn who_applies_deltas_has_the_details_of_a_binary_client() {
     }
 }
 
-/// An attribute that is gone is gone for a client too, also the last one; and
-/// what did not change is not told.
+/// A removed attribute is removed at a client too, also the last one; unchanged
+/// ones are not sent.
 #[test]
-fn attributes_are_told_whole_when_they_change_and_only_then() {
+fn attributes_are_sent_whole_and_only_when_they_change() {
     let mut run = Run::new(&game(), 1, Quality::GOOD);
     let ada = run.join("Ada");
     let mut stranger = Stranger::new(run.number(ada));
@@ -227,11 +227,11 @@ fn attributes_are_told_whole_when_they_change_and_only_then() {
         "the same in a full one"
     );
 
-    // It moves, and that is all there is to tell.
+    // It moves, and nothing else is sent.
     turn(&mut run, ada, 1, "Position", Value::Vector([1.0, 2.0, 3.0]));
     assert_eq!(told(&mut run, &mut stranger).as_ref(), empty.as_object());
     let moved = stranger.told.iter().find(|entity| entity["id"] == 3);
-    let moved = moved.and_then(Json::as_object).expect("told of");
+    let moved = moved.and_then(Json::as_object).expect("an update of it");
     assert_eq!(moved["p"], json!([1.0, 2.0, 3.0]));
     assert!(
         FIELDS.iter().all(|field| !moved.contains_key(*field)),
@@ -255,8 +255,8 @@ fn long_attributes_of_many_wait_for_their_turn() {
         stranger.update(run.world(), 0);
     }
     for which in 1..=SIGNS {
-        // Twice as long in JSON, and more than may be saved up: it goes when it
-        // is first in line.
+        // Twice as long in JSON, and more than the budget may accumulate: it is
+        // sent when it is first in the queue.
         let text = "\n".repeat(7_000);
         turn(&mut run, ada, which, "Text", Value::String(text));
     }
@@ -272,7 +272,7 @@ fn long_attributes_of_many_wait_for_their_turn() {
     assert_eq!(arrived.last(), Some(&SIGNS), "{arrived:?}");
     let first = arrived.iter().position(|known| *known == SIGNS);
     let seconds = first.expect("all of them") as f64 / 20.0;
-    // Each is told twice: the acknowledgement comes an update later.
+    // Each is sent twice: the acknowledgement arrives an update later.
     let least = (SIGNS * 14_000) as f64 / f64::from(BUDGET);
     assert!(seconds > least * 0.8, "all of it within {seconds} s");
     let per_s = stranger.bytes as f64 / 40.0;

@@ -1,5 +1,6 @@
-//! What lasts: told when it is kept, and made again from checkpoint and
-//! operations, the same however often the history was cut short.
+//! Persistence: operations are replicated once they are persisted, and rebuilt
+//! from checkpoint and operations with the same result wherever the history was
+//! compacted.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +85,7 @@ fn build(world: &mut World, player: PlayerNumber, prefab: &str, x: f64, z: f64) 
     fire(world, player, "Build", args);
 }
 
-/// Names of the events that players are told of.
+/// Names of the events that players receive.
 fn told(world: &mut World) -> Vec<String> {
     let outbox = world.take_outbox().into_iter();
     outbox
@@ -95,7 +96,7 @@ fn told(world: &mut World) -> Vec<String> {
         .collect()
 }
 
-/// What a client is shown besides characters.
+/// The entities besides characters in a client's view.
 fn shown(world: &mut World) -> usize {
     world.collect_changes();
     let states = world.replicated();
@@ -104,14 +105,14 @@ fn shown(world: &mut World) -> usize {
 }
 
 #[test]
-fn nobody_sees_or_hears_of_what_is_not_kept() {
+fn operations_are_not_replicated_before_they_are_persisted() {
     let mut world = world(None);
     let ada = world.join("ada".into(), "Ada".into());
     world.step();
     build(&mut world, ada, "Wall", 8.0, 0.0);
     for _ in 0..120 {
         world.step();
-        assert!(told(&mut world).is_empty(), "it is not kept yet");
+        assert!(told(&mut world).is_empty(), "it is not persisted yet");
         assert_eq!(shown(&mut world), 0);
     }
     let ops = world.take_ops();
@@ -143,9 +144,9 @@ fn nobody_sees_or_hears_of_what_is_not_kept() {
     assert_eq!(shown(&mut world), 0);
 }
 
-/// Whatever is done to it before: all of that is gone with it when it is kept.
+/// Any change of it before then is discarded when the removal is persisted.
 #[test]
-fn what_moves_and_goes_at_once_is_shown_until_that_is_kept() {
+fn an_entity_that_moves_and_is_removed_is_shown_until_the_removal_is_persisted() {
     for cleared in [false, true] {
         let mut world = world(None);
         let ada = world.join("ada".into(), "Ada".into());
@@ -229,7 +230,7 @@ fn a_world_is_the_same_however_its_history_was_cut_short() {
 }
 
 #[test]
-fn numbers_are_never_given_twice_and_unknown_prefabs_are_kept() {
+fn numbers_are_never_reused_and_unknown_prefabs_are_persisted() {
     let mut world = world(None);
     let ada = world.join("ada".into(), "Ada".into());
     build(&mut world, ada, "Tower", 8.0, 0.0);
@@ -277,8 +278,8 @@ fn numbers_are_never_given_twice_and_unknown_prefabs_are_kept() {
     assert_eq!(shown(&mut world), 2);
 }
 
-/// Numbers that nobody was ever given come from a damaged checkpoint: there would
-/// be none left to go on with.
+/// Numbers that were never assigned come from a damaged checkpoint: accepting
+/// them could leave no number to continue with.
 #[test]
 fn a_structure_with_an_impossible_number_is_left_out() {
     let structure = |number: u64| Structure {
@@ -375,7 +376,7 @@ fn a_player_goes_on_where_they_were() {
         )
     );
 
-    // What cannot be a place is a spawn point instead.
+    // Invalid positions are replaced by a spawn point.
     let bad = |change: &dyn Fn(&mut PlayerState)| {
         let mut bad = state.clone();
         change(&mut bad);
@@ -408,7 +409,7 @@ fn a_recording_of_a_world_that_was_made_again_replays() {
         checkpoint: Default::default(),
         ops: first.take_ops(),
     };
-    assert!(saved.ops.is_empty(), "they are kept");
+    assert!(saved.ops.is_empty(), "they are persisted");
     let saved = SavedWorld {
         checkpoint: first.checkpoint(),
         ..saved

@@ -2,7 +2,7 @@
 
 use frolic_sim::random::Random;
 
-/// How bad a line is.
+/// How bad a connection is.
 #[derive(Clone, Copy, Debug)]
 pub struct Quality {
     pub delay_ms: f64,
@@ -35,7 +35,7 @@ impl Quality {
     };
 }
 
-/// One direction of a line.
+/// One direction of a connection.
 pub struct Lane {
     pub quality: Quality,
     random: Random,
@@ -86,13 +86,13 @@ impl Lane {
         self.fly(self.last_reliable_ms, bytes);
     }
 
-    /// What is reliable arrives no earlier than this from now on: the stream
-    /// has much to carry, or waits for something that got lost.
+    /// Reliable messages arrive no earlier than this from now on: the stream is
+    /// busy, or waits for a retransmission.
     pub fn hold_back(&mut self, until_ms: f64) {
         self.last_reliable_ms = self.last_reliable_ms.max(until_ms);
     }
 
-    /// What has arrived by now, in the order of arrival.
+    /// The packets that have arrived by now, in the order of arrival.
     pub fn arrived(&mut self, now_ms: f64) -> Vec<Vec<u8>> {
         let mut due: Vec<_> = Vec::new();
         self.in_flight.retain_mut(|(at, count, bytes)| {

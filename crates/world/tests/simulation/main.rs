@@ -47,7 +47,7 @@ use harness::{Run, obby, package, walk};
 use link::Quality;
 
 #[test]
-fn a_client_sees_exactly_what_the_server_has_once_the_line_heals() {
+fn a_client_converges_to_the_server_once_the_connection_heals() {
     for seed in 1..=8 {
         let mut run = Run::new(&obby(), seed, Quality::AWFUL);
         let (a, b) = (run.join("Ada"), run.join("Ben"));
@@ -145,7 +145,7 @@ fn the_same_inputs_and_seed_give_the_same_world() {
 }
 
 #[test]
-fn whoever_leaves_is_gone_everywhere() {
+fn a_player_who_leaves_is_gone_everywhere() {
     let mut run = Run::new(&obby(), 2, Quality::BAD);
     let (a, b) = (run.join("Ada"), run.join("Ben"));
     run.for_ms(2_000);
@@ -158,7 +158,7 @@ fn whoever_leaves_is_gone_everywhere() {
 }
 
 #[test]
-fn noise_on_the_line_never_takes_a_client_down() {
+fn noise_on_the_connection_never_crashes_a_client() {
     let mut run = Run::new(&obby(), 4, Quality::GOOD);
     let player = run.join("Ada");
     run.for_ms(1_000);

@@ -58,7 +58,7 @@ fn steps(world: &mut World, count: u32) {
     }
 }
 
-/// What `Broadcast('Count', n)` said since the last call.
+/// The values of `Broadcast('Count', n)` since the last call.
 fn counts(world: &mut World) -> Vec<f64> {
     let numbers = world.take_outbox().into_iter();
     let numbers = numbers.filter_map(|outgoing| match outgoing.message {
@@ -110,7 +110,7 @@ fn a_file_that_does_not_compile_changes_nothing_not_even_the_others() {
 }
 
 #[test]
-fn every_line_names_the_revision_and_the_script_it_came_from() {
+fn every_log_line_names_its_revision_and_script() {
     let (mut world, package) = world("print('one')");
     let first = of_level(&mut world, LogLevel::Info)
         .remove(0)

@@ -84,7 +84,7 @@ fn steps(world: &mut World, count: u32) {
 }
 
 #[test]
-fn a_world_learns_casts_and_tells() {
+fn a_world_learns_and_casts_spells_and_reports_casts() {
     let mut world = World::load(&game(true), WorldOptions::default()).expect("it loads");
     steps(&mut world, 5);
     let place = [3.0, 7.0, 3.0];
@@ -132,7 +132,7 @@ fn a_world_learns_casts_and_tells() {
     );
     steps(&mut world, 65);
     assert_eq!(refused(&mut world, None), "spell_cost");
-    // Somebody else has their own.
+    // Another player has their own.
     assert!(
         world
             .cast_from_outside("user_2", "dig", None, at(place))
@@ -199,7 +199,7 @@ fn what_a_world_does_not_learn() {
     // One that was taken down goes at once, and comes again when it is taught.
     assert!(world.forget("spell-4").is_some());
     assert!(!known(&mut world, "spell-4"));
-    assert!(world.forget("spell-4").is_none() && world.forget("never-heard-of").is_none());
+    assert!(world.forget("spell-4").is_none() && world.forget("never-learned").is_none());
     let again = lesson("spell-4", "rev_1", DIG);
     world.learn(&again).expect("it may");
     assert!(known(&mut world, "spell-4"));

@@ -1,5 +1,5 @@
-//! Whoever loses their line in the middle of things and comes back ends
-//! with the world as it is, and has heard everything once.
+//! A player who loses the connection at any moment and resumes ends with the
+//! current world, and has received every message exactly once.
 
 use std::collections::BTreeMap;
 
@@ -87,10 +87,10 @@ fn fair(seed: u64) -> Package {
     )
 }
 
-/// What a page would have by now.
+/// The state that a page would have by now.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Heard {
-    /// Of this connection, as the entities are told anew on each.
+    /// Of this connection, because entities are resent on each.
     details: BTreeMap<u32, Details>,
     said: Vec<f64>,
     counts: Vec<f64>,
@@ -123,7 +123,7 @@ impl Heard {
     }
 }
 
-/// Everybody runs about, the line is lost again and again, and in the end all
+/// All players run about, connections break again and again, and in the end all
 /// is quiet.
 fn play(policy: Option<InterestPolicy>, delivery: Delivery, seed: u64) -> (Run, usize, Heard) {
     let mut run = Run::with_interest(&fair(seed), seed, Quality::AWFUL, policy);
@@ -142,7 +142,8 @@ fn play(policy: Option<InterestPolicy>, delivery: Delivery, seed: u64) -> (Run, 
             CharacterInput::new(0.0, 1.0, yaw, 0.1, Buttons::RUN),
         );
         match away_turns {
-            // Sometimes the next line is lost before the scene has come.
+            // Sometimes the next connection breaks before the scene has
+            // arrived.
             None if random.below(6) == 0 => {
                 run.lose_line(player);
                 losses += 1;
@@ -168,8 +169,8 @@ fn play(policy: Option<InterestPolicy>, delivery: Delivery, seed: u64) -> (Run, 
         run.reconnect(player);
     }
     run.steer(player, CharacterInput::default());
-    // What waits to be said leaves at the pace that a server takes; and whoever
-    // stands still looks around again after ten seconds.
+    // Queued messages leave at the server's pace; and visible cells are
+    // refreshed every ten seconds even without movement.
     run.for_ms(14_000);
     heard.listen(&mut run, player);
     (run, player, heard)
@@ -182,14 +183,14 @@ fn check_world(run: &Run, player: usize, seed: u64) {
     assert_eq!(missing, None, "seed {seed}: missing");
     let wrong = known.iter().find(|state| !all.contains(state));
     assert_eq!(wrong, None, "seed {seed}: wrong");
-    // Who leans on something is as exact as that is told.
+    // A player who leans on an entity is as exact as its quantized state.
     let own = run.client(player).own_state().expect("it is there").feet;
     let off = (own - run.server_character(player).feet).length();
     assert!(off < 0.01, "seed {seed}: {off} m off");
     crate::solids::check(run, player, seed);
 }
 
-/// Attributes and looks are those that somebody who has just come is told of.
+/// Attributes and looks equal those that a newly joined client receives.
 fn check_details(run: &Run, player: usize, heard: &Heard, seed: u64) {
     let mut view = JsonView::new(run.number(player));
     let text = run.world().json_snapshot(&mut view).expect("a snapshot");
@@ -243,7 +244,7 @@ fn who_comes_back_in_the_middle_of_things_has_the_right_world() {
 }
 
 #[test]
-fn losing_a_line_and_coming_back_is_decided_by_the_seed() {
+fn losing_and_resuming_connections_is_decided_by_the_seed() {
     let once = || {
         let policy = Some(InterestPolicy::within(40.0));
         let (run, player, heard) = play(policy, Delivery::Lossy, 81);

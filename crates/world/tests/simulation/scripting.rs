@@ -1,4 +1,4 @@
-//! What scripts do to a whole world, as far as it needs more than one library.
+//! Script functions that need a whole world and more than one library.
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
@@ -54,9 +54,8 @@ fn a_parent_carries_its_children_and_takes_them_along() {
     );
 }
 
-/// What they see and what is must not differ: what no client could read is
-/// refused where it is said, and however much is taken, there is room to tell
-/// of its looks as well.
+/// Clients must see the true state: values that no client could decode are
+/// refused at the call, and looks are accepted whatever room attributes take.
 #[test]
 fn attributes_leave_room_for_looks_and_what_clients_cannot_read_is_refused() {
     let game = package(
@@ -89,7 +88,7 @@ fn attributes_leave_room_for_looks_and_what_clients_cannot_read_is_refused() {
         ClientEvent::Details { details, .. } => Some(details),
         _ => None,
     });
-    let details = told.next_back().expect("the client was told");
+    let details = told.next_back().expect("the client received details");
     let text = |name: &str| match details.attributes.get(name) {
         Some(Value::String(text)) => text.clone(),
         other => panic!("{name} is {other:?}"),
@@ -111,7 +110,7 @@ fn attributes_leave_room_for_looks_and_what_clients_cannot_read_is_refused() {
     assert_eq!(looks.scale, Some([1.0, 2.0, 3.0]));
 }
 
-/// Whichever of the two came first into the world.
+/// Whichever of the two entered the world first.
 #[test]
 fn what_hangs_on_a_platform_arrives_where_it_was_on_it() {
     run_script(
@@ -145,7 +144,8 @@ fn parents_make_no_circles_and_no_endless_families() {
         local gone = World.Spawn("Box")
         gone:Destroy()
         assert(not pcall(function() a.Parent = gone end) and not pcall(function() gone.Parent = a end))
-        -- A chain without end would overflow the stack of whoever walks it.
+        -- A chain without end would overflow the stack of a recursive
+        -- traversal.
         local top, depth = World.Spawn("Box"), 1
         while depth < 100 do
             local above = World.Spawn("Box")
@@ -165,7 +165,7 @@ fn parents_make_no_circles_and_no_endless_families() {
 }
 
 #[test]
-fn everybody_sees_team_and_leaderstats_but_not_every_change() {
+fn team_and_leaderstats_are_replicated_to_all_but_not_every_change() {
     let script = r#"
         Players.PlayerJoined:Connect(function(player)
             player.Team = "Red"
@@ -189,7 +189,7 @@ fn everybody_sees_team_and_leaderstats_but_not_every_change() {
             last = players.into_iter().find(|p| p.name == "Ben").or(last);
         }
     }
-    let ben = last.expect("Ben was told of");
+    let ben = last.expect("Ben was replicated");
     assert_eq!(ben.team.as_deref(), Some("Red"));
     let figure = |name: &str| ben.stats.iter().find(|stat| stat.name == name).cloned();
     assert!(figure("Coins").and_then(|stat| stat.number) > Some(60.0));
@@ -247,7 +247,7 @@ fn an_unreliable_event_comes_or_is_lost_and_never_counts() {
         run.client_mut(a).fire_server_unreliable("Aim".into(), args);
         run.for_ms(50);
     }
-    // What does not fit a datagram goes the reliable way.
+    // Arguments too long for a datagram are sent reliably.
     let long = Args(vec![Value::String("x".repeat(5_000))]);
     run.client_mut(a).fire_server_unreliable("Aim".into(), long);
     run.for_ms(3_000);

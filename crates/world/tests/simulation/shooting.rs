@@ -1,5 +1,5 @@
-//! Weapons in whole worlds: nobody fires faster than their weapon,
-//! nothing flies through a wall, and what a shooter saw is what they hit.
+//! Weapons in whole worlds: the rate of fire is limited, nothing flies through
+//! a wall, and shooters hit what they saw.
 
 use std::collections::BTreeSet;
 
@@ -89,10 +89,10 @@ fn steps(world: &mut World, player: u32, first: u32, count: u32, input: Characte
     told
 }
 
-/// What a world said.
+/// The messages that a world sent.
 #[derive(Default)]
 struct Told {
-    /// Different shots that the first player was told of.
+    /// Different shots announced to the first player.
     launches: usize,
     known: BTreeSet<u32>,
     hits: usize,
@@ -103,7 +103,7 @@ impl Told {
     fn take(&mut self, world: &mut World) {
         for outgoing in world.take_outbox() {
             match outgoing.message {
-                // Each player is told; count what the first one hears.
+                // Each player receives them; count those of the first one.
                 ServerMessage::ProjectileLaunch(all) if outgoing.to == Some(1) => {
                     self.known.extend(all.iter().map(|launch| launch.id));
                     self.launches = self.known.len();
@@ -265,7 +265,7 @@ fn the_dead_neither_fire_nor_walk_nor_are_hit_until_they_are_born_again() {
     assert!(told.launches > 2, "alive again");
 }
 
-/// A line as even as a line can be.
+/// A connection without jitter or loss.
 fn line(way_ms: u32) -> Quality {
     Quality {
         delay_ms: f64::from(way_ms),
@@ -329,8 +329,8 @@ fn what_the_shooter_saw_is_hit_at_200_ms() {
     for way_ms in [5, 50, 100] {
         let (shots, hits) = aimed(way_ms);
         assert!(shots > 30, "{shots} shots at {way_ms} ms");
-        // Turning round costs a few. Nobody dies of them: shots at who was
-        // seen in another life hit nobody.
+        // Turning round costs a few. They cause no deaths: shots at a player
+        // seen in another life hit no player.
         assert!(
             hits * 10 > shots * 7,
             "{hits} of {shots} hit with {way_ms} ms each way"
@@ -347,7 +347,7 @@ fn own_shots_are_shown_at_once_and_once() {
     run.steer(ada, fire(0.0, 0.0));
     run.for_ms(60);
     let soon = count(&run.take_events(ada), true);
-    assert_eq!(soon.0, 1, "before the server can have heard of it");
+    assert_eq!(soon.0, 1, "before the server can have received it");
     run.for_ms(1_940);
     run.steer(ada, CharacterInput::default());
     run.for_ms(1_000);
@@ -444,7 +444,7 @@ fn a_session_with_shots_is_replayed_to_the_same_hashes() {
         run.steer(ada, fire(turn as f32 * 0.3, 0.05));
         run.steer(ben, fire(turn as f32 * -0.4, -0.1));
         let said = run.number(ada);
-        // A line now and then; too many are refused, and not recorded.
+        // A log line now and then; too many are refused, and not recorded.
         let _ = run.world_mut().receive_chat(said, "hello");
         run.for_ms(200);
     }

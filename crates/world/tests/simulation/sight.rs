@@ -1,5 +1,5 @@
-//! Shots where the game sets a radius: none outside reaches a player,
-//! and whoever shoots or is shot misses nothing. The ground is in `reach.rs`.
+//! Shots where the game sets a radius: shots outside do not reach a player, and
+//! shooters and victims receive all of theirs. Terrain is in `reach.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ fn fire(world: &mut World, player: PlayerNumber, weapon: &str, from: Vec3, towar
     assert!(world.receive_event(player, "Fire".into(), Args(args)));
 }
 
-/// What one player was told of shots, and where they were then.
+/// The shots announced to one player, and the player's position at that time.
 #[derive(Default)]
 struct Heard {
     launches: Vec<(Launch, Vec3)>,
@@ -109,7 +109,7 @@ fn counts(heard: &AllHeard, player: PlayerNumber) -> (usize, usize) {
 }
 
 #[test]
-fn a_shot_is_told_to_those_it_comes_to_and_to_nobody_else() {
+fn a_shot_is_sent_only_to_the_players_it_comes_near() {
     let mut world = world(Some(RADIUS_M), 60);
     let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let beside = join(&mut world, "Ben", [10.0, 0.1, 0.0]);
@@ -138,7 +138,7 @@ fn a_shot_is_told_to_those_it_comes_to_and_to_nobody_else() {
     for player in [victim, near_victim] {
         let (launch, at) = heard[&player].launches[0];
         let away = (Vec3::from(launch.position) - at).length();
-        assert!(away <= RADIUS_M + SPEED / 60.0, "told from {away} m away");
+        assert!(away <= RADIUS_M + SPEED / 60.0, "announced at {away} m");
         let (hit, _) = heard[&player].hits[0];
         assert!(launch.tick < hit.tick);
     }
@@ -146,7 +146,7 @@ fn a_shot_is_told_to_those_it_comes_to_and_to_nobody_else() {
 
 /// There a look is 0.4 s, in which such a shot flies 120 m.
 #[test]
-fn at_30_hz_a_victim_hears_of_a_shot_before_it_hits() {
+fn at_30_hz_a_victim_receives_a_shot_before_it_hits() {
     for distance in [40.0, 106.0, 130.0, 160.0, 199.0] {
         let mut world = world(Some(RADIUS_M), 30);
         let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
@@ -172,7 +172,7 @@ fn at_30_hz_a_victim_hears_of_a_shot_before_it_hits() {
 }
 
 #[test]
-fn nobody_hears_of_shots_or_hits_outside_of_their_radius() {
+fn shots_and_hits_outside_the_radius_are_not_sent() {
     for (seed, tick_hz) in [(1, 60), (2, 30), (3, 60)] {
         let mut world = world(Some(RADIUS_M), tick_hz);
         let mut random = Random::new(seed);
@@ -225,7 +225,7 @@ fn nobody_hears_of_shots_or_hits_outside_of_their_radius() {
                 hits += u32::from(!concerned);
             }
         }
-        // Every shooter and every victim is told of every hit.
+        // Every shooter and every victim receives every hit.
         let told = |of: &dyn Fn(&ProjectileHit) -> u32, player: PlayerNumber| {
             let hits = heard[&player].hits.iter();
             let own = world.entity_of(player).expect("is here");
@@ -249,9 +249,9 @@ fn nobody_hears_of_shots_or_hits_outside_of_their_radius() {
     }
 }
 
-/// What handlers of hits fire begins behind the tick's look at shots.
+/// Shots fired by hit handlers begin after the tick's replication of shots.
 #[test]
-fn a_shot_of_a_handler_is_told_in_the_next_tick() {
+fn a_shot_of_a_handler_is_sent_in_the_next_tick() {
     for radius in [None, Some(RADIUS_M)] {
         let mut world = world(radius, 60);
         let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
@@ -264,7 +264,7 @@ fn a_shot_of_a_handler_is_told_in_the_next_tick() {
         for _ in 0..4 {
             step(&mut world, &mut heard);
         }
-        // The first was over before anybody could be told that it began.
+        // The first ended before its launch could be sent.
         assert_eq!(counts(&heard, beside), (1, 1), "radius {radius:?}");
         let (launch, _) = heard[&beside].launches[0];
         let (hit, _) = heard[&beside].hits[0];
@@ -272,9 +272,9 @@ fn a_shot_of_a_handler_is_told_in_the_next_tick() {
     }
 }
 
-/// It bounces towards somebody it did not fly towards.
+/// It bounces towards a player it did not fly towards.
 #[test]
-fn a_shot_that_bounces_is_told_to_whom_it_then_flies_to() {
+fn a_bouncing_shot_is_sent_to_the_player_it_then_flies_to() {
     let scene = r#"{"format":1,"prefabs":{},"entities":[
         {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[900,1,900]}}},
         {"id":3,"name":"Wall","components":{"Transform":{"position":[0,5,-8]},"Shape":{"type":"box","size":[40,10,1]}}},
@@ -308,11 +308,11 @@ end)
     assert_eq!(counts(&heard, victim), (1, 1));
     let (launch, _) = heard[&victim].launches[0];
     assert!(launch.tick < heard[&victim].hits[0].0.tick);
-    assert!(launch.velocity[2] > 0.0, "it was told on the way back");
+    assert!(launch.velocity[2] > 0.0, "it was announced on the way back");
 }
 
 #[test]
-fn a_removed_shot_is_told_to_who_knew_it_and_sees_where() {
+fn a_removed_shot_is_sent_to_the_clients_that_knew_it() {
     let mut world = world(Some(RADIUS_M), 60);
     let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let beside = join(&mut world, "Ben", [10.0, 0.1, 0.0]);

@@ -20,7 +20,7 @@ fn drawn_at(run: &mut Run, player: usize) -> Vec3 {
 }
 
 #[test]
-fn a_silent_line_is_noticed_within_three_seconds_and_nobody_walks_alone() {
+fn a_silent_connection_is_detected_within_three_seconds_and_prediction_stops() {
     for seed in 1..=4 {
         let mut run = Run::new(&crate::meadow(), seed, Quality::GOOD);
         let player = run.join("Ada");
@@ -102,7 +102,8 @@ fn the_clock_of_clients_is_that_of_the_world_however_rarely_they_look() {
             );
             last = shown;
         }
-        // A dead line does not turn it back, and neither does one that is back.
+        // A dead connection does not turn it back, and neither does a resumed
+        // one.
         run.change_lines(DEAD);
         for _ in 0..60 {
             run.for_ms(100);

@@ -1,5 +1,5 @@
-//! Who walks beside a player goes on walking while the rest of a large world
-//! arrives.
+//! A player beside another one keeps moving smoothly while the rest of a large
+//! world arrives.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use crate::harness::{Run, package, walk};
 use crate::link::Quality;
 
-/// Longest time without news of somebody near.
+/// Longest time without an update of a near player.
 const GAP_MS: u32 = 250;
 /// So much is watched from when a player joins.
 const WATCHED_MS: u32 = 10_000;
@@ -50,8 +50,8 @@ fn balls(scripts: &[(&str, &str)]) -> frolic_package::Package {
     )
 }
 
-/// The longest time for which a player who joins hears nothing of a walker
-/// beside them, and how much they know in the end.
+/// The longest time without an update of a walker beside a joining player, and
+/// how many entities the player knows in the end.
 fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usize) {
     let mut run = Run::new(game, 1, Quality::GOOD);
     run.delivery = delivery;
@@ -82,15 +82,18 @@ fn who_walks_beside_a_newcomer_goes_on_while_a_large_world_arrives() {
     let game = ball_park();
     for delivery in [Delivery::Ordered, Delivery::Lossy] {
         let (longest, known) = longest_gap(&game, delivery);
-        println!("{delivery:?}: {longest} ms without news, {known} known in the end");
+        println!("{delivery:?}: {longest} ms without an update, {known} known in the end");
         assert!(known > 20_000, "{delivery:?}: {known} arrived");
-        assert!(longest <= GAP_MS, "{delivery:?}: {longest} ms without news");
+        assert!(
+            longest <= GAP_MS,
+            "{delivery:?}: {longest} ms without an update"
+        );
     }
 }
 
-/// One square may cost the budget of seconds.
+/// One cell may cost the budget of seconds.
 #[test]
-fn nobody_stands_still_for_what_a_single_square_costs() {
+fn the_cost_of_a_single_cell_delays_no_near_player() {
     let script = r#"local random = Random.new(3)
         local function number() return random.NextNumber() * 30 end
         for i = 1, 10000 do
@@ -100,16 +103,19 @@ fn nobody_stands_still_for_what_a_single_square_costs() {
     let game = balls(&[("scripts/ServerScriptService/Balls.luau", script)]);
     for delivery in [Delivery::Ordered, Delivery::Lossy] {
         let (longest, known) = longest_gap(&game, delivery);
-        println!("{delivery:?}: {longest} ms without news, {known} known in the end");
+        println!("{delivery:?}: {longest} ms without an update, {known} known in the end");
         assert!(known > 10_000, "{delivery:?}: {known} arrived");
-        assert!(longest <= GAP_MS, "{delivery:?}: {longest} ms without news");
+        assert!(
+            longest <= GAP_MS,
+            "{delivery:?}: {longest} ms without an update"
+        );
     }
 }
 
-/// A JSON client is told everything at once when it joins; what comes up later
-/// has to fit its budget.
+/// A JSON client receives everything at once when it joins; later entities have
+/// to fit its budget.
 #[test]
-fn nor_does_anybody_stand_still_for_a_json_client() {
+fn near_players_are_not_delayed_for_a_json_client() {
     let mut world = World::load(&ball_park(), WorldOptions::default()).expect("it loads");
     let ada = world.join("a".into(), "Ada".into());
     let ben = world.join("b".into(), "Ben".into());
@@ -150,7 +156,7 @@ fn nor_does_anybody_stand_still_for_a_json_client() {
         }
     }
     let longest_ms = longest.max(WATCHED_MS * 60 / 1000 - heard) * 1000 / 60;
-    println!("{longest_ms} ms without news, {new_told} known in the end");
-    assert!(longest_ms <= GAP_MS, "{longest_ms} ms without news");
+    println!("{longest_ms} ms without an update, {new_told} known in the end");
+    assert!(longest_ms <= GAP_MS, "{longest_ms} ms without an update");
     assert!(new_told > 400, "what is new arrives as well: {new_told}");
 }

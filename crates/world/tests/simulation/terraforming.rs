@@ -1,5 +1,5 @@
-//! Terrain: what one player does is what everybody has, and nobody does more
-//! than they may.
+//! Terrain: one player's edits reach all clients, and players are limited in
+//! what they may change.
 
 use frolic_client::ClientEvent;
 use frolic_package::Package;
@@ -94,8 +94,8 @@ fn an_edit_is_seen_by_the_other_player_within_100_ms() {
     }
 }
 
-/// Random edits over a bad line, somebody who comes late, and a world that is
-/// made again from the list of operations.
+/// Random edits over a bad connection, a player who joins late, and a world
+/// rebuilt from the list of operations.
 #[test]
 fn all_have_the_same_ground() {
     for seed in 1..4 {
@@ -234,9 +234,9 @@ fn a_world_that_was_stored_is_made_again() {
     assert!(World::load(&game, options).is_ok());
 }
 
-/// Everything is undone and dug anew, and the process ends before its next
-/// checkpoint. The chunk has then been changed as often as the stored one, and
-/// is another one all the same.
+/// All edits are undone and redone differently, and the process ends before its
+/// next checkpoint. The chunk then has as many changes as the stored one, but
+/// differs from it.
 #[test]
 fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
     let game = game(&[]);
@@ -287,7 +287,7 @@ fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
 }
 
 #[test]
-fn nobody_is_told_before_it_is_kept() {
+fn edits_are_not_sent_before_they_are_persisted() {
     let mut world = World::load(&game(&[]), WorldOptions::default()).unwrap();
     let player = world.join("ada".into(), "Ada".into());
     for _ in 0..60 {
@@ -431,8 +431,8 @@ fn characters_stand_where_they_dug_and_prediction_agrees() {
     assert!(worst < 1e-6, "the same bits against blocks: {worst}");
 }
 
-/// Somebody who comes into a world that was changed all over gets the near
-/// chunks first, and never more than so many bytes in a second.
+/// A player who joins a world that was changed all over receives the near
+/// chunks first, within a byte rate.
 #[test]
 fn late_comers_get_chunks_nearest_first_within_a_budget() {
     // Noise of blocks does not compress: this is a lot of data.

@@ -1,5 +1,5 @@
-//! Connections: how a client is greeted, loses its line, and goes on with its
-//! session on another one, as the game server does it.
+//! Connections: how a client is greeted, loses its connection, and resumes its
+//! session on another one, as in the game server.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::link::Lane;
 /// Events of one player that a world takes in a tick.
 const EVENTS_PER_TICK: usize = 32;
 
-/// What outlasts a connection.
+/// Session state that outlives a connection.
 #[derive(Default)]
 pub(super) struct Session {
     /// Messages that count, to the client.
@@ -35,7 +35,7 @@ impl Session {
     }
 }
 
-/// What is random about a player's line.
+/// The random inputs of a player's connection.
 pub(super) fn seed_of(run_seed: u64, number: u32, earlier_lines: u64) -> u64 {
     run_seed * 1000 + u64::from(number) * 2 + earlier_lines * 500_000
 }
@@ -57,17 +57,17 @@ impl Run {
     }
 
     /// The client connects again and asks for its session; the server answers
-    /// when it hears of that.
+    /// when that arrives.
     pub fn reconnect(&mut self, peer: usize) {
         let peer = &mut self.peers[peer];
-        assert!(!peer.online, "its line is lost");
+        assert!(!peer.online, "its connection is lost");
         peer.client.reconnect();
         peer.client.handshake(None, None, None);
         peer.predicted.clear();
         peer.online = true;
     }
 
-    /// Gives a player back to the client that has `received` so many messages.
+    /// Gives a player back to the client whose receive count is `received`.
     pub(super) fn resume(&mut self, peer: usize, received: Option<u32>) {
         let number = self.peers[peer].number;
         self.world.reconnect(number);
@@ -79,7 +79,7 @@ impl Run {
         self.greet(peer, Resumption::Resumed, sent);
     }
 
-    /// Tells a client everything that it has to know first.
+    /// Sends a client its initial state.
     pub(super) fn greet(&mut self, peer: usize, resumption: Resumption, sent: u32) {
         let number = self.peers[peer].number;
         let welcome = Welcome {
@@ -116,8 +116,8 @@ impl Run {
 }
 
 impl Peer {
-    /// Tells a message, when there is a line for it; one that counts waits for
-    /// the next line.
+    /// Sends a message if there is a connection; a reliable one waits for the
+    /// next connection.
     pub(super) fn tell(&mut self, now_ms: f64, message: &ServerMessage) {
         let packet = packet::single(message);
         if message.is_counted() {
