@@ -68,7 +68,7 @@ async fn progress_outlives_a_stop_of_the_platform() {
     earn(&mut player, 7).await;
     platform.terminate();
     let error = player.next_of_kind("error").await;
-    assert_eq!(error["code"], "restarting", "players are told");
+    assert_eq!(error["code"], "restarting", "players are notified");
 
     platform.restart();
     let wish = json!({ "world_id": player.world_id });
@@ -87,7 +87,7 @@ async fn progress_outlives_a_stop_of_the_platform() {
     let (mut player, _, loaded) = play(&platform, &ada).await;
     assert_eq!(loaded, [json!(8), json!(2)]);
 
-    // Nobody is there any more: it stops by itself.
+    // All players have left: it stops by itself.
     earn(&mut player, 2).await;
     let stopped = format!("game server stopped world=\"{}\"", player.world_id);
     player.leave().await;

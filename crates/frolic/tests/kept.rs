@@ -1,4 +1,6 @@
-//! What was acknowledged is there, whatever is killed and whenever: game servers and the platform itself end with SIGKILL at random
+//! Durability: acknowledged operations survive while game servers and the
+//! platform are killed with SIGKILL at random moments, with players who build,
+//! remove, save and walk.
 //! moments under players who build, take away, save and walk.
 
 use std::collections::BTreeSet;
@@ -63,7 +65,7 @@ fn processes_of(world_id: &str) -> Vec<i32> {
     .collect()
 }
 
-/// What is there, as the world itself says.
+/// The structures in the world, as the world itself counts them.
 struct Count {
     blocks: Vec<u64>,
     keys: BTreeSet<u64>,
@@ -90,7 +92,7 @@ async fn count(platform: &Platform, token: &str, world: &Json, filled: &BTreeSet
     }
 }
 
-/// What everybody was told is done, at one moment.
+/// Everything acknowledged to any player, at one moment.
 #[derive(Default)]
 struct Acknowledged {
     built: BTreeSet<u64>,
@@ -145,10 +147,10 @@ fn compare(before: &Acknowledged, ledgers: &Ledgers, count: &Count) {
     );
     let building = asked(ledgers, "Build");
     let unknown: Vec<&u64> = blocks.difference(&building).collect();
-    assert!(unknown.is_empty(), "nobody asked for {unknown:?}");
+    assert!(unknown.is_empty(), "unrequested: {unknown:?}");
 }
 
-/// Nobody lost more than a second of their walk.
+/// No player lost more than a second of their walk.
 fn check_places(ledgers: &Ledgers) -> (usize, f32) {
     let (mut returns, mut worst) = (0, 0f32);
     for ledger in ledgers {
@@ -159,7 +161,7 @@ fn check_places(ledgers: &Ledgers) -> (usize, f32) {
             worst = worst.max(lost);
         }
     }
-    assert!(worst <= WALK_SPEED, "somebody lost {worst} m of their walk");
+    assert!(worst <= WALK_SPEED, "a player lost {worst} m of their walk");
     (returns, worst)
 }
 
@@ -255,7 +257,7 @@ async fn nothing_acknowledged_is_lost_whatever_is_killed() {
     assert!(returns > 0);
 }
 
-/// Counts in the store what players say, and tells each that it did.
+/// Counts the players' messages in the store, and acknowledges each.
 const TALLY: &str = r#"
 Network.OnClientEvent("Tally", function(player, number)
 	Store.Increment("tally")
@@ -266,8 +268,8 @@ Network.OnClientEvent("Total", function(player)
 end)
 "#;
 
-/// Comes back to a world whose process was killed, and says again what it
-/// had not heard: docs/protocol/websocket.md, "Coming back".
+/// Resumes in a world whose process was killed, and resends the messages that
+/// it had not received: docs/protocol/websocket.md, "Coming back".
 async fn come_back(
     platform: &Platform,
     session: &str,
@@ -281,12 +283,12 @@ async fn come_back(
         if let Some(resumed) = Player::try_resume(&joined, token).await {
             break resumed;
         }
-        assert!(began.elapsed() < PATIENCE, "nobody gets in any more");
+        assert!(began.elapsed() < PATIENCE, "no player can join any more");
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
     assert_eq!(welcome["resumption"], "restarted", "{welcome}");
     let heard = welcome["received"].as_u64().expect("a count");
-    println!("{heard} of {said} were heard");
+    println!("{heard} of {said} were received");
     for number in heard + 1..=said {
         player.fire_with("Tally", json!([number])).await;
     }
@@ -294,9 +296,9 @@ async fn come_back(
 }
 
 #[tokio::test]
-async fn a_killed_server_is_not_told_again_what_it_has_stored() {
-    // How many say it and are told that it is done, and how many more are on
-    // their way, when the server is killed.
+async fn a_killed_server_does_not_receive_persisted_messages_again() {
+    // The number of acknowledged messages, and of messages in flight, when the
+    // server is killed.
     for (told, on_their_way) in [(12, 0), (5, 20)] {
         let platform = Platform::start("kept-tally");
         let creator = platform.login("Creator").await;
@@ -341,7 +343,8 @@ async fn a_world_goes_on_while_its_platform_is_killed_and_comes_back() {
     let before = only_server(&platform).await;
 
     platform.kill_now();
-    // Asked without a platform: told when it is back and has it on disk.
+    // Asked without a platform: acknowledged when it is back and has persisted
+    // it.
     player.fire_with("Build", json!([2])).await;
     platform.restart();
     assert_eq!(player.event("Built").await, [json!(2)]);
@@ -357,7 +360,7 @@ async fn a_world_goes_on_while_its_platform_is_killed_and_comes_back() {
         (&before["pid"], &json!("ready"))
     );
 
-    // And its end is noticed, although it is nobody's child.
+    // Its end is noticed although it is not a child of this platform.
     kill(after["pid"].as_i64().expect("a process") as i32);
     let mut again = platform.join_again(&creator, &world).await;
     again.fire("Count").await;
@@ -366,7 +369,7 @@ async fn a_world_goes_on_while_its_platform_is_killed_and_comes_back() {
 }
 
 #[tokio::test]
-async fn a_kept_world_sleeps_and_wakes_as_it_was() {
+async fn an_idle_persistent_world_sleeps_and_wakes_unchanged() {
     let platform = Platform::start("kept-asleep");
     let creator = platform.login("Creator").await;
     platform.publish(&creator, &game("keep", "")).await;
@@ -384,7 +387,7 @@ async fn a_kept_world_sleeps_and_wakes_as_it_was() {
         .send()
         .await
         .expect("an answer");
-    // Whoever comes while it closes waits for it: the game has one world.
+    // A player who joins while it closes waits for it: the game has one world.
     let world = player.world_id.clone();
     let mut player = platform.join("keep").await;
     assert_eq!(player.world_id, world);

@@ -1,6 +1,6 @@
-//! A game server is killed under its players: the platform starts it again,
-//! everybody comes back as who and where they were, and what they said
-//! meanwhile is received once.
+//! A game server is killed under its players: the platform restarts it, all
+//! players resume as the same player in the same place, and messages they sent
+//! meanwhile are received exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -20,13 +20,13 @@ use tokio_tungstenite::tungstenite::Message;
 const PLAYERS: u32 = 200;
 /// For everything together; a slow machine needs most of it for the logins.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// A meadow with a place to stand for everybody, so that nobody pushes anybody.
+/// A meadow with a place for each player, so that none pushes another.
 const GAME: &str =
     "[game]\nid = \"meadow\"\nname = \"Meadow\"\nmax_players = 250\n\n[simulation]\ntick_hz = 30\n";
 const PLACES_PER_SIDE: u32 = 16;
-/// What each player says while there is no server.
+/// Sent by each player while there is no server.
 const SAID: [f64; 2] = [1.0, 2.0];
-/// Answers with all that it has heard of a player.
+/// Answers with everything that it has received from a player.
 const SCRIPT: &str = r#"
 local heard = {}
 Network.OnClientEvent("Say", function(player, number)
@@ -64,7 +64,7 @@ fn meadow() -> BTreeMap<String, Vec<u8>> {
     ])
 }
 
-/// What a player was told when they came in.
+/// How a player's connection began.
 struct Arrival {
     player_id: String,
     entity: u32,
@@ -80,11 +80,11 @@ struct Player {
     /// Where they stood last, each time they were in.
     places: Vec<Vec3>,
     has_spoken: bool,
-    /// What the server last said it had heard.
+    /// The messages that the server last reported as received.
     heard: Vec<f64>,
-    /// Tells each arrival.
+    /// Sends the player's number at each arrival.
     arrived: mpsc::Sender<u32>,
-    /// True when everybody is back.
+    /// True when all players are back.
     over: watch::Receiver<bool>,
 }
 
@@ -97,15 +97,15 @@ struct Outcome {
     sees: usize,
 }
 
-/// Why a player is not on a line any more.
+/// Why a connection ended.
 enum End {
     Lost(String),
     Over,
 }
 
 impl Player {
-    /// Plays, joining again when the line breaks, until everybody is back and
-    /// seen.
+    /// Plays, joining again when the connection breaks, until all players are
+    /// back and visible.
     async fn play(mut self, url: String, game: String) -> Result<Outcome, String> {
         frolic_platform::tls::use_ring();
         let http = reqwest::Client::new();
@@ -130,12 +130,12 @@ impl Player {
                     });
                 }
                 End::Lost(cause) => {
-                    tracing::debug!(number = self.number, %cause, "line lost");
+                    tracing::debug!(number = self.number, %cause, "connection lost");
                     // The port may still be the dead server's.
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
             }
-            // To nobody, once they had been in.
+            // Sent without a server, after the first connection was lost.
             if self.arrivals.len() == 1 && !std::mem::replace(&mut self.has_spoken, true) {
                 for number in SAID {
                     let args = Args(vec![Value::Number(number)]);
@@ -147,7 +147,7 @@ impl Player {
         let (number, count) = (self.number, self.arrivals.len());
         let (sees, heard) = (self.characters(), &self.heard);
         Err(format!(
-            "player {number} came in {count} times, saw {sees}, was told {heard:?}"
+            "player {number} came in {count} times, saw {sees}, received {heard:?}"
         ))
     }
 
@@ -214,7 +214,7 @@ impl Player {
         let Some(own) = self.client.own_state() else {
             return;
         };
-        // Whoever knows where they stand has arrived.
+        // A player whose position is known has arrived.
         if self.places.len() < self.arrivals.len() {
             self.places.push(own.feet);
             let _ = self.arrived.send(self.number).await;
@@ -238,7 +238,7 @@ fn numbers(args: &Args) -> Vec<f64> {
     args.0.iter().map(number).collect()
 }
 
-/// Waits until everybody has come in once more.
+/// Waits until every player has joined once more.
 async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
     let mut seen = BTreeSet::new();
     while seen.len() < PLAYERS as usize {
@@ -264,15 +264,15 @@ async fn stored_players(platform: &Platform) -> u32 {
     count as u32
 }
 
-/// Waits until everybody who has arrived is stored: who is not yet when a server
-/// is killed comes back to any spawn point.
+/// Waits until every arrived player is persisted: one who is not, when a server
+/// is killed, would restart at any spawn point.
 async fn everybody_stored(platform: &Platform) {
     let before = stored_players(platform).await;
-    // One batch may have been on its way already, with everybody in it but the
-    // last; whoever has arrived is in the next.
+    // One batch may have been in flight already, with every player but the
+    // last; the next has all who have arrived.
     let began = Instant::now();
     while stored_players(platform).await <= before + PLAYERS {
-        assert!(began.elapsed() < PATIENCE, "nobody is stored");
+        assert!(began.elapsed() < PATIENCE, "players are not persisted");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -325,7 +325,7 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
         let moved = (stands - stood).length();
         assert!(moved < SAME_PLACE_M, "stood at {stood}, came to {stands}");
         assert_eq!(player.heard, SAID, "all of it, in order, once");
-        assert_eq!(player.sees, PLAYERS as usize, "everybody, and nobody twice");
+        assert_eq!(player.sees, PLAYERS as usize, "each player exactly once");
         assert_eq!(before.resumption, Resumption::New);
         assert_eq!(after.resumption, Resumption::Restarted, "by its token");
         assert_eq!(before.player_id, after.player_id);

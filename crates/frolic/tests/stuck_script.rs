@@ -86,7 +86,7 @@ async fn game_server(platform: &Platform) -> Json {
     platform.servers().await.remove(0)
 }
 
-/// Whatever runs in it, the process of a world has given up its rights.
+/// The process of a world has given up its rights, whatever runs in it.
 fn confined(server: &Json) {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server["pid"]));
     let status = status.expect("it runs");
@@ -108,7 +108,7 @@ async fn a_world_that_hangs_while_it_starts_starts_without_the_culprit() {
 }
 
 #[tokio::test]
-async fn a_world_that_hangs_later_comes_back_and_the_creator_is_told() {
+async fn a_world_that_hangs_later_is_restarted_and_its_creator_notified() {
     let platform = Platform::start("stuck-later");
     let _player = play(&platform, &without_a_safe_point("task.wait(0.5)")).await;
     platform.wait_for("honest");

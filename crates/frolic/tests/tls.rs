@@ -1,5 +1,5 @@
-//! `frolic serve` with a certificate: pages over https, a real world
-//! over wss, and what is wrong with the files told at the start.
+//! `frolic serve` with a certificate: pages over https, a real world over wss,
+//! and errors in the files reported at the start.
 
 #[path = "../../platform/tests/platform/support/certificate.rs"]
 #[allow(clippy::unwrap_used, reason = "test code of another crate")]
