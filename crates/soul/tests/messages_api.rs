@@ -16,7 +16,7 @@ const GOOD: &str =
     "Here you are.\n```luau\nfunction OnTriggerEnter(other)\n\tprint(other.Name)\nend\n```";
 const BAD: &str = "```luau\nlocal = 5\n```";
 
-/// What the server does with the next request.
+/// The server's response to the next request.
 #[derive(Clone)]
 enum Mood {
     Say(&'static str),
@@ -196,7 +196,7 @@ fn a_busy_api_is_asked_again_and_not_for_ever() {
 }
 
 #[test]
-fn every_other_trouble_is_told_as_what_it_is() {
+fn every_other_failure_has_its_own_error() {
     let told = |mood: Mood| {
         let server = Server::start(vec![mood]);
         let error = server.compile(PATH, SOUL).unwrap_err();
@@ -230,7 +230,7 @@ fn every_other_trouble_is_told_as_what_it_is() {
 }
 
 #[test]
-fn what_cannot_become_a_script_is_refused_before_anybody_is_asked() {
+fn invalid_input_is_refused_before_the_model_is_asked() {
     let server = Server::start(vec![Mood::Say(GOOD)]);
     let long = "x".repeat(40_000);
     for (path, soul, expected) in [
