@@ -17,7 +17,7 @@ use crate::uses::{Place, Uses, name_of, place_of, text_of};
 /// The folder that assets are in.
 const FOLDER: &str = "assets/";
 
-/// What is certain to be wrong with the assets of a script.
+/// Certain mistakes in a script's use of assets.
 pub fn judge(file: &str, ast: &Ast, uses: &Uses, files: &Files) -> Vec<Problem> {
     let mut found = Found::default();
     found.visit_ast(ast);
@@ -58,7 +58,7 @@ fn is_file_path(text: &str) -> bool {
     has_extension && !rest.contains(['%', '*', '\\', '{'])
 }
 
-/// What the tree has of it.
+/// The asset's entry in the tree.
 #[derive(Default)]
 struct Found {
     texts: Vec<(String, Place)>,

@@ -50,12 +50,12 @@ pub fn judge(
 struct Judge<'a> {
     file: &'a str,
     side: Side,
-    /// It runs when the world starts, not when somebody asks for it.
+    /// It runs when the world starts, not when it is required.
     runs_at_once: bool,
     service: Option<Service>,
     uses: &'a Uses,
     known: &'static Known,
-    /// What was said already: once per name and script is enough.
+    /// Warnings already given: once per name and script is enough.
     told: BTreeSet<String>,
     found: Vec<Problem>,
 }
