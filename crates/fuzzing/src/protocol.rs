@@ -1,4 +1,4 @@
-//! What comes over the wire.
+//! Decoders of network input.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -25,8 +25,8 @@ pub fn server_packet(bytes: &[u8]) {
     packet_again::<ServerMessage>(bytes, SERVER_MESSAGE_BYTES_MAX);
 }
 
-/// What was read is written and read again; bytes are compared, because a
-/// number that is not a number is not equal to itself.
+/// Decoded values are encoded and decoded again; bytes are compared, because
+/// NaN is not equal to itself.
 fn packet_again<M: Serialize + DeserializeOwned>(bytes: &[u8], max: usize) {
     let Ok(messages) = packet::read::<M>(bytes, max) else {
         return;
@@ -76,7 +76,7 @@ pub fn websocket(bytes: &[u8]) {
     assert_eq!(pieces, frames_in(bytes, bytes.len().max(1)));
 }
 
-/// What frames say, and what is wrong with them at last.
+/// The contents of frames, and the error that ended them.
 fn frames_in(bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Option<FrameError>) {
     let mut reader = FrameReader::new(CLIENT_MESSAGE_BYTES_MAX);
     let mut said = Vec::new();
@@ -157,7 +157,7 @@ pub fn ticket(bytes: &[u8]) {
     assert!(ticket::verify(&[8; 32], &signed, "world_1", 1_000).is_err());
 }
 
-/// What one process of a server leaves to the next.
+/// State that one process of a server persists for the next.
 pub fn kept_log(bytes: &[u8]) {
     let lasts = |id: u32| id < 1_000_000;
     let Some(log) = KeptLog::from_bytes(bytes, &lasts) else {
@@ -205,7 +205,7 @@ pub fn value(bytes: &[u8]) {
     }
 }
 
-/// What a client knows after the first snapshot of a real session.
+/// The state of a client after the first snapshot of a real session.
 #[derive(Default)]
 struct Known {
     cells: HashMap<CellKey, (u32, Vec<EntityState>)>,

@@ -71,7 +71,7 @@ pub fn game() -> Package {
     package.unwrap_or_else(|report| panic!("{report}"))
 }
 
-/// What a short session leaves behind.
+/// The state that a short session persists.
 struct Session {
     welcome: Vec<Vec<u8>>,
     snapshots: Vec<Vec<u8>>,
@@ -387,7 +387,7 @@ pub fn server_packets() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// What servers send, and what follows a welcome whose clock nobody has.
+/// Messages of servers, and those after a welcome with an impossible clock.
 pub fn client_inputs() -> Vec<Vec<u8>> {
     let mut seeds = server_packets();
     for clock in [(u32::MAX, 1), (u32::MAX, u32::MAX), (0, 0)] {
