@@ -69,7 +69,7 @@ impl Export {
         Ok(Self { folder })
     }
 
-    /// What the tests that export have to have in their environment.
+    /// The environment variables of the tests that export.
     pub fn variables(&self) -> [(String, OsString); 2] {
         let (name, value) = LARGE_INT;
         [

@@ -1,6 +1,6 @@
-//! `cargo xtask fuzz`: libFuzzer on every decoder of bytes that others make.
-//! What is tried is in crates/fuzzing, the programs around it in fuzz/; the
-//! corpus and what was found are kept in the target directory.
+//! `cargo xtask fuzz`: libFuzzer on every decoder of untrusted bytes. The
+//! targets' code is in crates/fuzzing, the programs around it in fuzz/; the
+//! corpus and findings are in the target directory.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 /// libFuzzer's own limits: memory, one input, and the length of inputs.
 const LIMITS: [&str; 3] = ["-rss_limit_mb=2048", "-timeout=20", "-max_len=8192"];
 
-/// Runs one target, or all, so many seconds each.
+/// Runs one target, or all, for a number of seconds each.
 pub fn run(
     workspace: &Workspace,
     progress: &Progress,

@@ -69,7 +69,7 @@ fn build(workspace: &Workspace, step: &Step) -> Result<()> {
     facts.extend(PAIRED_FLAGS);
     let hash = stamp::hash(&inputs, &facts)?;
 
-    // Kept by hash among the tools: a fresh clone with a warm cache, or a
+    // Cached by hash among the tools: a fresh clone with a warm cache, or a
     // change of branch, costs a copy.
     let kept = workspace.tools().join("luau").join(format!("{hash}.wasm"));
     if kept.is_file() {
@@ -83,7 +83,7 @@ fn build(workspace: &Workspace, step: &Step) -> Result<()> {
     copy_if_changed(&kept, &workspace.web_wasm().join("luau.wasm"))
 }
 
-/// luau0-src keeps Luau in a subfolder of the crate.
+/// luau0-src has Luau in a subfolder of the crate.
 fn luau_folder(package: &Path) -> Result<PathBuf> {
     [package.join("luau"), package.to_path_buf()]
         .into_iter()

@@ -90,7 +90,7 @@ enum Command {
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        // Printed by hand: a backtrace of the build helps nobody.
+        // Printed by hand: a backtrace of the build helps no one.
         Err(error) => {
             eprintln!("\nerror: {error:#}");
             ExitCode::FAILURE

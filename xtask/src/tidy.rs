@@ -58,7 +58,7 @@ pub fn check(root: &Path) -> Result<()> {
         let mut found = Vec::new();
         if let Some((_, comments)) = source {
             header(&text, comments, &mut found);
-            // Nobody reads what is generated from start to end.
+            // Generated files are not read from start to end.
             if !name.contains("/generated/") {
                 size(&text, &mut found);
             }
@@ -109,8 +109,8 @@ fn undeclared_tests(root: &Path, files: &BTreeSet<String>) -> Vec<String> {
     complaints
 }
 
-/// What a clone would contain. Files that git does not know (another
-/// checkout's leftovers, an editor's backup) are nobody's business.
+/// The files that a clone would contain. Files that git does not know (another
+/// checkout's leftovers, an editor's backup) are ignored.
 fn tracked_files(root: &Path) -> Result<BTreeSet<String>> {
     let output = Command::new("git")
         .current_dir(root)

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::workspace::Workspace;
 
-/// How a browser test names what it covers, in its first lines.
+/// The comment by which a browser test names what it covers, in its first
+/// lines.
 const COVERS: &str = "// Covers: ";
 /// Files that every crate depends on.
 const BUILD_FILES: [&str; 4] = [
@@ -22,7 +23,7 @@ const BUILD_FILES: [&str; 4] = [
     ".cargo/config.toml",
 ];
 
-/// What has to run again.
+/// The tests to run again.
 pub struct Changed {
     /// Folders of the crates that depend on a changed file.
     pub crates: BTreeSet<PathBuf>,
