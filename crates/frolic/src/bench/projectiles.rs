@@ -48,7 +48,7 @@ pub struct ProjectilesArgs {
     json: bool,
 }
 
-/// What was measured of one number of shots.
+/// The figures of one number of shots.
 #[derive(Serialize)]
 struct Report {
     scene: String,
@@ -113,7 +113,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
         let number = world.join(format!("id{index}"), format!("Bot{index}"));
         first.get_or_insert(number);
     }
-    let first = first.ok_or_else(|| anyhow!("nobody is there"))?;
+    let first = first.ok_or_else(|| anyhow!("no player is in the world"))?;
     world.step();
     let wanted = Values(vec![Value::Number(f64::from(in_flight))]);
     ensure!(world.receive_event(first, "Keep".into(), wanted), "refused");

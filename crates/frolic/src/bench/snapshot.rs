@@ -26,10 +26,10 @@ const WARM_UP_ROUNDS: u32 = 20;
 /// Measure packing and unpacking snapshots, per kind of movement: ns and bytes per entity
 #[derive(Args, Debug)]
 pub struct SnapshotArgs {
-    /// How many entities a snapshot tells of
+    /// Entities in a snapshot
     #[arg(long, default_value_t = 400)]
     entities: u32,
-    /// How many of them are in one square
+    /// Entities per cell
     #[arg(long, default_value_t = 16)]
     per_square: u32,
     /// How many snapshots to measure
@@ -40,7 +40,7 @@ pub struct SnapshotArgs {
     json: bool,
 }
 
-/// What was measured of one kind of movement.
+/// The figures of one kind of movement.
 #[derive(Serialize)]
 struct KindReport {
     scene: &'static str,
@@ -55,7 +55,7 @@ struct KindReport {
     decode_ratio_to_copy: f64,
 }
 
-/// What everybody does between two snapshots.
+/// The movement of all characters between two snapshots.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Seen for the first time.
@@ -175,7 +175,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// Characters in squares, at two moments.
+/// Characters in cells, at two moments.
 struct Crowd {
     random: Random,
     tick: u32,
@@ -220,7 +220,7 @@ impl Crowd {
         }
     }
 
-    /// Lets everybody move for the time between two snapshots.
+    /// Moves all characters by the time between two snapshots.
     fn go_on(&mut self, kind: Kind) {
         self.tick += TICKS;
         for square in self.squares.values_mut() {

@@ -1,5 +1,5 @@
-//! Scripts that bots keep between visits, by hash: what the browser
-//! has in IndexedDB is a folder here.
+//! The script cache of bots, by hash: a folder in place of the browser's
+//! IndexedDB.
 
 use std::path::PathBuf;
 
@@ -42,11 +42,11 @@ impl ScriptCache {
         let part = file.with_extension(format!("{:x}.part", std::process::id()));
         let kept = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &file));
         if let Err(error) = kept {
-            tracing::debug!(%error, "a script was not kept");
+            tracing::debug!(%error, "a script could not be cached");
         }
     }
 
-    /// Offers what is kept, asks for the rest, and keeps what comes.
+    /// Offers cached scripts, requests the rest, and caches what arrives.
     pub fn follow(&self, client: &mut Client, event: &ClientEvent) {
         match event {
             ClientEvent::ScriptManifest(manifest) => {

@@ -30,15 +30,15 @@ use wire::Eye;
 const TURNS_AT_ONCE: usize = 32;
 /// How long to sleep at most: orders come without waking us.
 const NAP: Duration = Duration::from_millis(1);
-/// What may wait for a socket; a player that is this far behind misses turns.
+/// Limit of the bytes queued for a socket; a player over it skips turns.
 const OUT_BYTES_MAX: usize = 64 * 1024;
 /// The part of the beat between one player and the next: the golden ratio
 /// spreads any number of them evenly.
 const PHASE: f64 = 0.618_033_988_749_895;
 
-/// What the thread is told.
+/// A message to the thread.
 pub enum Order {
-    /// Somebody comes.
+    /// A player joins.
     Join(Box<Arrival>),
     /// All are in: what happens now counts.
     Measure,
@@ -46,7 +46,7 @@ pub enum Order {
     Leave,
 }
 
-/// Somebody who comes.
+/// A joining player.
 pub struct Arrival {
     pub number: u32,
     pub entry: Entry,
@@ -64,7 +64,7 @@ pub struct LightSettings {
     pub roam_m: Option<f32>,
 }
 
-/// What all of them saw.
+/// The combined figures of all players.
 pub struct LightReport {
     pub outcomes: Vec<Result<Outcome>>,
     /// How late turns were taken: what the load adds to what it measures.
@@ -221,7 +221,8 @@ impl Crowd {
                     Err(error) => self.fail(index, error),
                 }
             }
-            // Whoever is a whole beat late takes no turns in a hurry for it.
+            // A player who is a whole beat late skips turns instead of catching
+            // up.
             let beat = self.beat_us();
             self.turns.push(Reverse(((due + beat).max(now), index)));
         }
@@ -251,8 +252,8 @@ impl Crowd {
                     if let Err(error) = seat.player.receive(&self.eye, bytes, now_ms) {
                         break Err(error);
                     }
-                    // epoll tells of new bytes only; but less than there was
-                    // room for means that there are no more.
+                    // epoll reports only new bytes; a read that does not fill
+                    // the buffer has drained the socket.
                     if count < self.buffer.len() {
                         break Ok(());
                     }
@@ -261,7 +262,7 @@ impl Crowd {
                 Err(error) => break Err(Error::new(error).context("connection lost")),
             }
         };
-        // Joined: whoever waits for it learns it by this end being dropped.
+        // Joined: dropping this end notifies the waiting task.
         if seat.player.is_in()
             && let Some(joined) = seat.joined.take()
         {

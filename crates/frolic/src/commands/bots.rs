@@ -34,7 +34,8 @@ pub struct BotsArgs {
     /// How far they stray from where they started, in metres
     #[arg(long)]
     roam: Option<f32>,
-    /// Folder to keep the game's scripts in between visits; without it bots ask for none
+    /// Folder to cache the game's scripts in between visits; without it bots
+    /// request none
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
     /// New bots per second

@@ -151,7 +151,7 @@ fn with_problems(loaded: Result<Package, Report>, more: Report) -> Result<Packag
     }
 }
 
-/// What is wrong with the scripts, and with what was copied along.
+/// Problems of the scripts, and leftovers of a sample.
 fn script_problems(files: &Files, limits: &Limits) -> Report {
     let mut report = frolic_lint::compile_errors(files, limits);
     let manifest = files.get("game.toml");

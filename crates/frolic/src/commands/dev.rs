@@ -1,5 +1,5 @@
-//! `frolic dev`: the whole platform for one folder, which is watched: what is
-//! saved is live for everybody who plays, within half a second.
+//! `frolic dev`: the whole platform for one folder, which is watched: a saved
+//! change is live for all players within half a second.
 
 mod address;
 mod notes;
@@ -43,7 +43,7 @@ pub struct DevArgs {
     no_open: bool,
 }
 
-/// Everything that is kept; names with a dot are no part of a game.
+/// The data folder; names with a dot are no part of a game.
 const DATA_FOLDER: &str = ".frolic";
 /// The creator has no password to sign in with again, so a session lasts.
 const SESSION_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -38,7 +38,8 @@ pub struct ReplayArgs {
     /// The game's folder or .game file [default: looked up by its hash in the data folder]
     #[arg(long)]
     package: Option<PathBuf>,
-    /// Data folder of `frolic serve`, where packages are kept [env: DATA_DIR] [default: ./data]
+    /// Data folder of `frolic serve`, where packages are stored [env: DATA_DIR]
+    /// [default: ./data]
     #[arg(long)]
     data_dir: Option<PathBuf>,
     /// Report as one JSON object

@@ -26,7 +26,7 @@ pub struct SoulArgs {
     /// The .soul files, each in scripts/<Service>/ of its game
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Write them anew even where they have not changed
+    /// Generate them again even where they have not changed
     #[arg(long)]
     pub force: bool,
 }

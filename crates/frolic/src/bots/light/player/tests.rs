@@ -76,7 +76,7 @@ impl Table {
         self.tell(&ServerMessage::Snapshot(bytes), now_ms).unwrap();
     }
 
-    /// What it said since the last call, unmasked.
+    /// The messages it sent since the last call, unmasked.
     fn said(&mut self) -> Vec<ClientMessage> {
         let out = std::mem::take(&mut self.player.out);
         let mut rest = &out[..];
