@@ -91,7 +91,7 @@ async function walkTogether([adaName, first], [benName, second]) {
     assert.equal(met, 1, said);
     assert.ok(ping < 5000, `a ping of ${ping} ms:\n${said}`);
   }
-  assert.equal(ben.lines.filter((text) => text === 'the line is lost').length, 1, ben.lines.join('\n'));
+  assert.equal(ben.lines.filter((text) => text === 'connection lost').length, 1, ben.lines.join('\n'));
   line.close();
 }
 

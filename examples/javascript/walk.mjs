@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws'; // Node 22 and browsers have a WebSocket of their own
 const [platform = 'http://127.0.0.1:5000', name = 'Ben', seconds = '20', room = ''] = process.argv.slice(2);
 const until = performance.now() + Number(seconds) * 1000;
-const [kept, players, near] = [new Map(), new Map(), new Set()]; // kept: the worlds that deltas may build on, by tick
+const [kept, players, near] = [new Map(), new Map(), new Set()]; // kept: worlds by tick, the baselines of deltas
 let [welcome, world, commands, inputs, acks, walked, ping] = [null, new Map(), 0, 0, 0, 0, 0];
 
 async function post(path, body, session = '') {
@@ -47,11 +47,11 @@ const hear = {
 
 const receive = (socket, message) => hear[message.kind]?.(socket, message);
 const { session_token: session } = await post('/login', { username: name });
-const through = `${platform.replace('http', 'ws')}/api/rooms/${room}/ws`; // the same world, by the platform's own port
+const through = `${platform.replace('http', 'ws')}/api/rooms/${room}/ws`; // the same world, through the platform's port
 for (; performance.now() < until; await sleep(300)) {
-  if (welcome) console.log('the line is lost');
+  if (welcome) console.log('connection lost');
   const joined = await post('/join', { room_code: room || welcome?.roomCode }, session).catch((cause) => console.log(cause.message));
-  if (!joined) continue; // each time anew: a server that was killed comes back at another address
+  if (!joined) continue; // join again each time: a restarted server has another address
   const socket = new WebSocket(room ? through : joined.server_address, ['frolic.v2.json']);
   socket.on('open', () => send(socket, 'session', 'handshake', { ticket: joined.ticket, resumeToken: welcome?.resumeToken }));
   socket.on('message', (text) => receive(socket, JSON.parse(text)));
