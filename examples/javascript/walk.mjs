@@ -17,7 +17,7 @@ function send(socket, feature, action, payload = {}) { // each gets an ack or an
 }
 
 const hear = {
-  welcome(socket, message) { // its token brings us back to where we were, within a minute of a lost line
+  welcome(socket, message) { // its token resumes at the same position, within a minute of a lost connection
     console.log(welcome ? 'back as' : 'in as', message.entityId, 'in room', message.roomCode);
     welcome = message;
     send(socket, 'session', 'ping', { t: performance.now() });
