@@ -258,5 +258,5 @@ pub async fn clean_up(
     State(platform): State<Platform>,
     _: Admin,
 ) -> Result<Json<CleanupReport>, ApiError> {
-    Ok(Json(cleanup::sweep(&platform).await?))
+    Ok(Json(cleanup::run(&platform).await?))
 }

@@ -10,7 +10,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::Platform;
-use crate::accounts::sessions::{self, Stay};
+use crate::accounts::sessions::{self, SessionLifetime};
 use crate::accounts::{identity, keys};
 use crate::api::{ErrorBody, LoginRequest, LoginResponse};
 use crate::error::ApiError;
@@ -201,13 +201,13 @@ pub async fn login(
 ) -> Result<Json<LoginResponse>, ApiError> {
     let wanted = request.username.as_deref().and_then(names::clean);
     let wanted = wanted.filter(|name| !names::is_reserved(name));
-    let wanted = wanted.filter(|name| names::check_decent(&platform, name).is_ok());
-    let wanted = wanted.unwrap_or_else(|| names::made_up(ids::random_bytes()));
+    let wanted = wanted.filter(|name| names::check_inoffensive(&platform, name).is_ok());
+    let wanted = wanted.unwrap_or_else(|| names::generate(ids::random_bytes()));
     let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
     let user = sessions::create_user(&mut transaction, &wanted, Kind::Guest, now).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, Stay::Brief).await?;
+    let response = sessions::open(&platform, &mut transaction, &user, &device, SessionLifetime::Short).await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     Ok(Json(response))
@@ -248,10 +248,10 @@ impl FromRequestParts<Platform> for MaybeSession {
 /// # Errors
 /// 401 when the token is unknown or has expired.
 pub async fn authenticate(platform: &Platform, token: &str) -> Result<Session, ApiError> {
-    if keys::looks_like_one(token) {
+    if keys::is_api_key(token) {
         return keys::find(platform, token).await;
     }
-    if platform.identity().is_some() && identity::looks_like_one(token) {
+    if platform.identity().is_some() && identity::is_jwt(token) {
         return identity::session(platform, token).await;
     }
     find_session(platform, token).await

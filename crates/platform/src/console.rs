@@ -219,7 +219,10 @@ impl Consoles {
 
 impl Inner {
     fn drop_oldest_report(&mut self) {
-        let oldest = self.worlds.iter().min_by_key(|(_, world)| world.reported_ms);
+        let oldest = self
+            .worlds
+            .iter()
+            .min_by_key(|(_, world)| world.reported_ms);
         if let Some(world_id) = oldest.map(|(world_id, _)| world_id.clone()) {
             self.worlds.remove(&world_id);
         }
@@ -338,7 +341,9 @@ pub async fn report(
 ) -> StatusCode {
     let now = platform.clock().now_ms();
     let game_id = &server.spec.game_id;
-    platform.recorder().said(game_id, &report.lines, now);
+    platform
+        .recorder()
+        .record_lines(game_id, &report.lines, now);
     platform.consoles().take(&server, report, now);
     StatusCode::NO_CONTENT
 }

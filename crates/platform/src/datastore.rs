@@ -8,7 +8,7 @@
 mod entries;
 mod forget;
 mod rankings;
-pub mod turns;
+pub mod reservations;
 
 pub use forget::forget_player;
 
@@ -29,8 +29,8 @@ use crate::Platform;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
-use crate::settings::StoreSettings;
-use crate::socketio::Followers;
+use crate::settings::DatastoreSettings;
+use crate::socketio::Audience;
 use crate::world_log;
 
 /// Reason why a request failed.
@@ -65,7 +65,7 @@ enum Outcome {
 struct Game<'a> {
     connection: &'a mut AnyConnection,
     game_id: &'a str,
-    limits: &'a StoreSettings,
+    limits: &'a DatastoreSettings,
     usage: Usage,
     now_ms: i64,
 }
@@ -94,14 +94,15 @@ pub async fn handle(
         return Err(ApiError::bad_request("invalid_batch", message));
     }
     let (began, spec) = (Instant::now(), &server.spec);
-    world_log::check_written(&batch, spec.persistent)?;
+    world_log::check_store_batch(&batch, spec.persistent)?;
     let allowed = server.take_store_requests(batch.requests.len());
     platform
         .metrics()
         .store_requests
         .add(batch.requests.len() as u64);
     if !allowed {
-        let text = "this world sends too many store requests for its number of players; save less often";
+        let text =
+            "this world sends too many store requests for its number of players; save less often";
         let refuse = |request: &StoreRequest| StoreAnswer {
             id: request.id,
             result: Err(text.to_owned()),
@@ -112,9 +113,9 @@ pub async fn handle(
     }
     let writes = batch.requests.iter().any(|request| request.action.writes());
     let (answers, kept) = if writes {
-        let turns = platform.store_turns();
+        let reservations = platform.store_reservations();
         let actions: Vec<&StoreAction> = batch.requests.iter().map(|r| &r.action).collect();
-        turns.wait(&spec.game_id, &spec.world_id, &actions).await;
+        reservations.wait(&spec.game_id, &spec.world_id, &actions).await;
         let mut transaction = crate::db::begin(platform.db()).await?;
         let usage = lock(&mut transaction, &spec.game_id).await?;
         let now_ms = platform.clock().now_ms();
@@ -127,7 +128,7 @@ pub async fn handle(
         };
         let answers = game.write(&spec.world_id, &batch).await?;
         let kept =
-            world_log::note_written(&mut transaction, &spec.world_id, &batch, now_ms).await?;
+            world_log::record_store_batch(&mut transaction, &spec.world_id, &batch, now_ms).await?;
         let stored = transaction.commit_as((answers, kept)).await?;
         platform.write_health().committed();
         let (answers, kept) = stored.into_inner();
@@ -136,7 +137,7 @@ pub async fn handle(
             if let StoreAction::Swap { at, .. } = &request.action {
                 let first = answer.result.as_ref().ok().and_then(|args| args.0.first());
                 let done = first != Some(&Value::Bool(false));
-                turns.swapped(&spec.game_id, &spec.world_id, at, done);
+                reservations.note_swap(&spec.game_id, &spec.world_id, at, done);
             }
         }
         (answers, Some(kept))
@@ -162,9 +163,11 @@ pub async fn handle(
 /// Sends the operations that were committed with the writes to remote followers of the world.
 fn publish_ops(platform: &Platform, world_id: &str, batch: &StoreBatch, began: Instant) {
     if !batch.ops.is_empty() {
-        let followers = Followers::of(world_id, batch.near_only);
-        platform.sockets().tell_ops(&followers, &batch.ops);
-        platform.metrics().kept(began.elapsed(), batch.ops.len(), 0);
+        let followers = Audience::of(world_id, batch.near_only);
+        platform.sockets().send_ops(&followers, &batch.ops);
+        platform
+            .metrics()
+            .world_persisted(began.elapsed(), batch.ops.len(), 0);
     }
 }
 
@@ -205,7 +208,7 @@ impl Game<'_> {
         world_id: &str,
         batch: &StoreBatch,
     ) -> Result<Vec<StoreAnswer>, sqlx::Error> {
-        let done = self.done_before(world_id, &batch.batch).await?;
+        let done = self.stored_outcomes(world_id, &batch.batch).await?;
         let mut outcomes = HashMap::new();
         let mut answers = Vec::new();
         for request in &batch.requests {
@@ -223,13 +226,13 @@ impl Game<'_> {
                     Err(StoreError::Database(error)) => return Err(error),
                 },
             };
-            let result = self.explain(action, &outcome).await;
+            let result = self.values_of(action, &outcome).await;
             answers.push(answer(id, result)?);
             outcomes.insert(id, outcome);
         }
         if done.is_none() {
-            self.keep_usage().await?;
-            self.remember(world_id, &batch.batch, &outcomes).await?;
+            self.save_usage().await?;
+            self.save_outcomes(world_id, &batch.batch, &outcomes).await?;
         }
         Ok(answers)
     }
@@ -264,7 +267,7 @@ impl Game<'_> {
     }
 
     /// The values of the response for an outcome.
-    async fn explain(
+    async fn values_of(
         &mut self,
         action: &StoreAction,
         outcome: &Outcome,
@@ -304,7 +307,7 @@ impl Game<'_> {
         Ok(())
     }
 
-    async fn keep_usage(&mut self) -> Result<(), sqlx::Error> {
+    async fn save_usage(&mut self) -> Result<(), sqlx::Error> {
         sqlx::query(
             "UPDATE store_usage SET entries = $1, size_bytes = $2, changes = $3 WHERE game_id = $4",
         )
@@ -317,7 +320,7 @@ impl Game<'_> {
         Ok(())
     }
 
-    async fn done_before(
+    async fn stored_outcomes(
         &mut self,
         world_id: &str,
         batch: &str,
@@ -335,7 +338,7 @@ impl Game<'_> {
         Ok(serde_json::from_str(&text).ok())
     }
 
-    async fn remember(
+    async fn save_outcomes(
         &mut self,
         world_id: &str,
         batch: &str,

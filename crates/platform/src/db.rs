@@ -9,7 +9,7 @@ mod migrations;
 mod postgres;
 mod sqlite;
 mod transaction;
-mod trouble;
+mod error_kind;
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use sqlx::any::AnyPoolOptions;
 use sqlx::{Any, AnyPool, Executor, Transaction};
 
 pub(crate) use transaction::{Committed, begin};
-pub(crate) use trouble::Trouble;
+pub(crate) use error_kind::DbErrorKind;
 
 /// Enough for readers beside SQLite's single writer.
 const SQLITE_CONNECTIONS_MAX: u32 = 8;

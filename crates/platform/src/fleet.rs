@@ -26,12 +26,12 @@ use crate::settings::FleetSettings;
 use crate::{world_log, worlds};
 pub use launcher::{GameServer, LaunchRequest, Launcher, ProcessLauncher, ServerExit};
 pub use process::{End, Endpoints, Phase, Reservation, WorldProcess, WorldSpec};
-pub use queue::Turn;
+pub use queue::QueuePosition;
 
 /// Failures that are stored at the same time.
 const FAILURES_MAX: usize = 4096;
 /// Assumed start time until the first start was measured.
-const START_MS_FIRST_GUESS: u64 = 1000;
+const START_MS_INITIAL: u64 = 1000;
 
 /// Reason why a world cannot be entered at the moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,15 +83,15 @@ pub struct ReloadTarget {
 
 /// Result of an attempt to reserve a slot.
 #[derive(Clone)]
-pub enum Step {
+pub enum PlaceOutcome {
     /// A slot is reserved; the server may still be starting.
-    Held(Arc<WorldProcess>),
+    Reserved(Arc<WorldProcess>),
     /// No slot is free.
     Full(Arc<WorldProcess>),
     /// The world is draining and accepts no new players.
     Draining(Arc<WorldProcess>),
     /// The process is stopping; a new one can start after its end.
-    Leaving(Arc<WorldProcess>),
+    Stopping(Arc<WorldProcess>),
 }
 
 /// A reserved slot in a world whose server is ready.
@@ -171,7 +171,7 @@ impl Fleet {
             failures: Mutex::default(),
             stopping: AtomicBool::new(false),
             starts: AtomicU64::new(0),
-            start_ms: AtomicU64::new(START_MS_FIRST_GUESS),
+            start_ms: AtomicU64::new(START_MS_INITIAL),
             crashes: AtomicU64::new(0),
             ended_script_errors: AtomicU64::new(0),
         }))
@@ -192,31 +192,31 @@ impl Fleet {
     ///
     /// # Errors
     /// [`FleetError`] when the world cannot start now.
-    pub async fn try_enter(&self, spec: &WorldSpec, player_id: &str) -> Result<Step, FleetError> {
+    pub async fn try_enter(&self, spec: &WorldSpec, player_id: &str) -> Result<PlaceOutcome, FleetError> {
         let server = self.server_or_start(spec).await?;
         Ok(
             match server.reserve(player_id, self.0.settings.reservation) {
-                Reservation::Held => Step::Held(server),
-                Reservation::Full => Step::Full(server),
-                Reservation::Draining => Step::Draining(server),
-                Reservation::Leaving => Step::Leaving(server),
+                Reservation::Reserved => PlaceOutcome::Reserved(server),
+                Reservation::Full => PlaceOutcome::Full(server),
+                Reservation::Draining => PlaceOutcome::Draining(server),
+                Reservation::Stopping => PlaceOutcome::Stopping(server),
             },
         )
     }
 
     /// Renews the reservation of a player.
-    pub fn hold(&self, server: &WorldProcess, player_id: &str) -> Reservation {
+    pub fn renew_reservation(&self, server: &WorldProcess, player_id: &str) -> Reservation {
         server.reserve(player_id, self.0.settings.reservation)
     }
 
     /// Whether another game server may be started.
-    pub fn has_room(&self) -> bool {
+    pub fn has_capacity(&self) -> bool {
         self.servers().len() < self.0.settings.servers_max
     }
 
     /// Stops the world that has been empty for the longest time, so that another one can start.
     /// Returns `false` if no world is empty.
-    pub fn make_room(&self) -> bool {
+    pub fn stop_longest_empty(&self) -> bool {
         let empty = self.all().into_iter().filter_map(|server| {
             let since = server.empty_for()?;
             let idle = matches!(server.phase(), Phase::Ready(_));
@@ -224,19 +224,22 @@ impl Fleet {
         });
         let longest = empty.max_by_key(|(since, _)| *since);
         if let Some((_, server)) = &longest {
-            tracing::info!(world = server.spec.world_id, "stopping an empty world to start another");
+            tracing::info!(
+                world = server.spec.world_id,
+                "stopping an empty world to start another"
+            );
             server.stop_if_empty();
         }
         longest.is_some()
     }
 
     /// Moving average of the start time.
-    pub fn usual_start(&self) -> Duration {
+    pub fn average_start(&self) -> Duration {
         Duration::from_millis(self.0.start_ms.load(Ordering::Relaxed))
     }
 
     /// Adds a measured start time to the moving average.
-    fn note_start(&self, took: Duration) {
+    fn record_start(&self, took: Duration) {
         let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let before = self.0.start_ms.load(Ordering::Relaxed);
         // Concurrent updates may lose one measurement, which does not matter.
@@ -259,7 +262,7 @@ impl Fleet {
             .filter(|server| server.spec.game_id == game_id)
             .filter(|server| matches!(server.phase(), Phase::Ready(_) | Phase::Starting))
             .filter_map(|server| {
-                let awaited = server.awaits(player_id);
+                let awaited = server.expects(player_id);
                 let open = server.revision() == revision && !server.is_private();
                 let liked = preferred.contains(&server.spec.world_id);
                 (awaited || open).then(|| ((awaited, liked, server.occupied()), server))
@@ -271,7 +274,7 @@ impl Fleet {
             .into_iter()
             .map(|(_, server)| server)
             .find(|server| {
-                server.reserve(player_id, self.0.settings.reservation) == Reservation::Held
+                server.reserve(player_id, self.0.settings.reservation) == Reservation::Reserved
             })
     }
 
@@ -284,7 +287,7 @@ impl Fleet {
             .into_iter()
             .filter(|server| server.spec.game_id == game_id && server.phase() == Phase::Stopping);
         for server in closing {
-            let present = self.were_present(&server.spec.world_id, 0).await;
+            let present = self.players_present(&server.spec.world_id, 0).await;
             if present.iter().any(|present| present == player_id) {
                 return Some(server);
             }
@@ -412,13 +415,13 @@ impl Fleet {
         }
         let hold_ms = i64::try_from(self.0.settings.resume_hold.as_millis());
         let since_ms = self.0.clock.now_ms() - hold_ms.unwrap_or(i64::MAX);
-        let expected = self.were_present(&spec.world_id, since_ms).await;
+        let expected = self.players_present(&spec.world_id, since_ms).await;
         self.start(spec, expected)
     }
 
     /// Players in the last process of a world, if it reported since `since_ms`.
-    async fn were_present(&self, world_id: &str, since_ms: i64) -> Vec<String> {
-        let players = world_log::present(self.db(), world_id, since_ms).await;
+    async fn players_present(&self, world_id: &str, since_ms: i64) -> Vec<String> {
+        let players = world_log::players_present(self.db(), world_id, since_ms).await;
         players.unwrap_or_else(|error| {
             tracing::warn!(%error, world_id, "could not load the players of the last process");
             Vec::new()
@@ -445,7 +448,7 @@ impl Fleet {
             return Err(FleetError::TooManyServers);
         }
         let server = Arc::new(WorldProcess::new(spec.clone()));
-        server.await_orphans(expected, self.0.settings.resume_hold);
+        server.expect_players(expected, self.0.settings.resume_hold);
         servers.insert(spec.world_id.clone(), server.clone());
         drop(servers);
         self.0.starts.fetch_add(1, Ordering::Relaxed);
@@ -470,7 +473,7 @@ impl Fleet {
     }
 
     /// Records a failure of a world or a package, so that the pause before the next start doubles.
-    fn note_failure(&self, key: &str) {
+    fn record_failure(&self, key: &str) {
         let settings = &self.0.settings;
         let now = Instant::now();
         let mut failures = self.failures();

@@ -94,7 +94,9 @@ pub async fn package(
         .blobs()
         .get(&server.revision())
         .await?
-        .ok_or_else(|| ApiError::not_found("package_not_found", "the world's package no longer exists"))?;
+        .ok_or_else(|| {
+            ApiError::not_found("package_not_found", "the world's package no longer exists")
+        })?;
     Ok(([(header::CONTENT_TYPE, "application/zip")], archive).into_response())
 }
 
@@ -140,7 +142,7 @@ pub async fn heartbeat(
     let players_before = server.players();
     let action = server.heartbeat(&beat);
     if beat.players != players_before {
-        platform.catalogue().players_changed();
+        platform.catalog_cache().players_changed();
         let now = platform.clock().now_ms();
         let world_id = &server.spec.world_id;
         let db = platform.db();

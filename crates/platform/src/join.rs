@@ -15,7 +15,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use frolic_protocol::keep::PlayerState;
+use frolic_protocol::persist::PlayerState;
 use frolic_protocol::ticket::{self, TICKET_LIFETIME_S, TicketClaims};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -24,11 +24,11 @@ use utoipa_axum::routes;
 use crate::Platform;
 use crate::api::{ErrorBody, JoinProgress, JoinRequest, JoinResponse};
 use crate::auth::Session;
+use crate::catalog::recorder;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::fleet::Placement;
-use crate::moderation::{self, Member};
-use crate::store::recorder;
+use crate::moderation::{self, ActiveSession};
 use crate::{address, ids, profiles, world_log};
 
 use self::matchmaker::{Matchmaker, WaitPolicy};
@@ -74,7 +74,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
 )]
 async fn join(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     headers: HeaderMap,
     OptionalJson(request): OptionalJson<JoinRequest>,
 ) -> Result<Response, ApiError> {
@@ -83,7 +83,7 @@ async fn join(
     let preference = Preference::of(&headers);
     let wait = preference.wait.min(Duration::from_secs(WAIT_S_MAX));
     if preference.respond_async {
-        let pending = platform.waits().begin(&platform, &session, target)?;
+        let pending = platform.pending_joins().begin(&platform, &session, target)?;
         return answer(&platform, session, &headers, &pending, wait, 0).await;
     }
     let patience = if preference.asked_to_wait {
@@ -137,7 +137,7 @@ async fn progress(
     ApiPath(join_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<ProgressQuery>,
 ) -> Result<Response, ApiError> {
-    let wait = platform.waits().find(&join_id, &session.user_id)?;
+    let wait = platform.pending_joins().find(&join_id, &session.user_id)?;
     let patience = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S).min(WAIT_S_MAX));
     answer(&platform, session, &headers, &wait, patience, query.after).await
 }
@@ -159,7 +159,7 @@ async fn give_up(
     session: Session,
     ApiPath(join_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
-    let wait = platform.waits().find(&join_id, &session.user_id)?;
+    let wait = platform.pending_joins().find(&join_id, &session.user_id)?;
     wait.give_up();
     Ok(StatusCode::NO_CONTENT)
 }
@@ -175,11 +175,11 @@ async fn answer(
 ) -> Result<Response, ApiError> {
     match wait.news(patience, seen).await {
         pending::News::Waiting(progress) => {
-            let place = format!("/join/{}", progress.join_id);
+            let location = format!("/join/{}", progress.join_id);
             let mut response = (StatusCode::ACCEPTED, Json(progress)).into_response();
             let headers = response.headers_mut();
-            if let Ok(place) = HeaderValue::from_str(&place) {
-                headers.insert(header::LOCATION, place);
+            if let Ok(location) = HeaderValue::from_str(&location) {
+                headers.insert(header::LOCATION, location);
             }
             headers.insert(
                 HeaderName::from_static("preference-applied"),
@@ -222,13 +222,13 @@ async fn admit(
 ) -> Result<JoinResponse, ApiError> {
     let (spec, beside) = (placement.spec, placement.beside);
     let (db, now) = (platform.db(), platform.clock().now_ms());
-    recorder::played(platform, &spec.game_id, &session.user_id);
+    recorder::record_play(platform, &spec.game_id, &session.user_id);
     if let Some(host) = &beside {
         companions::met(db, host, &session.user_id, now).await?;
     }
     let character = profiles::active(db, &session.user_id, &session.username, now).await?;
     let left = if spec.persistent {
-        world_log::last_place(db, &spec.world_id, &session.user_id).await?
+        world_log::last_state(db, &spec.world_id, &session.user_id).await?
     } else {
         None
     };

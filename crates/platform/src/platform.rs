@@ -16,12 +16,15 @@ use crate::accounts::links::SignInLinks;
 use crate::accounts::passwords::Hasher;
 use crate::address;
 use crate::api::PublishResponse;
-use crate::blobs::{BlobPlace, BlobStore};
+use crate::blobs::{BlobLocation, BlobStore};
+use crate::catalog::cache::CatalogCache;
+use crate::catalog::recorder::Recorder;
+use crate::catalog::{self, Uploads};
 use crate::clock::Clock;
 use crate::console::Consoles;
-use crate::datastore::turns::Turns;
+use crate::datastore::reservations::Reservations;
 use crate::db::{self, OpenDatabaseError};
-use crate::derived::Derived;
+use crate::derived::DerivedBlobs;
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::health::WriteHealth;
@@ -29,23 +32,20 @@ use crate::join::PendingJoins;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::moderation::Expulsions;
-use crate::publish::{self, PublishError, ScriptChecker, Wishes};
+use crate::publish::{self, PublishError, ScriptChecker, PublishOptions};
 use crate::rooms::Newcomers;
 use crate::settings::Settings;
 use crate::signing;
 use crate::site::{Site, SiteFiles};
 use crate::socketio::Sockets;
 use crate::spells::SpellCompiler;
-use crate::store::catalogue::Catalogue;
-use crate::store::recorder::Recorder;
-use crate::store::{self, Uploads};
 use crate::tls::{Certificate, TlsError};
 use crate::world_log::Committer;
 
 /// Name of the creator of the sample games.
 const HOUSE_CREATOR: &str = "Frolic";
 /// Packages that are unpacked and checked at the same time.
-const UPLOADS_AT_ONCE: usize = 2;
+const CONCURRENT_UPLOADS_MAX: usize = 2;
 
 /// The control plane. Cheap to clone.
 #[derive(Clone)]
@@ -62,16 +62,16 @@ struct Inner {
     fleet: Fleet,
     site: Site,
     /// Compressed and scaled-down copies of blobs.
-    derived: Derived,
+    derived: DerivedBlobs,
     metrics: Metrics,
     consoles: Consoles,
-    store_turns: Turns,
-    catalogue: Catalogue,
+    store_reservations: Reservations,
+    catalog_cache: CatalogCache,
     recorder: Recorder,
     uploads: Uploads,
     committer: Committer,
     write_health: Arc<WriteHealth>,
-    waits: PendingJoins,
+    pending_joins: PendingJoins,
     rates: RateLimiter,
     /// Limits proxied sockets separately, so that they do not count as joins.
     socket_rates: RateLimiter,
@@ -85,8 +85,8 @@ struct Inner {
     port: u16,
     house_id: String,
     default_game: Mutex<Option<String>>,
-    game_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
-    upload_turns: Arc<Semaphore>,
+    game_locks: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    upload_permits: Arc<Semaphore>,
     sockets: Arc<Semaphore>,
     socketio: Sockets,
     spell_compiler: Arc<dyn SpellCompiler>,
@@ -152,7 +152,7 @@ impl OpenError {
     }
 }
 
-async fn open_blobs(place: BlobPlace) -> Result<BlobStore, OpenError> {
+async fn open_blobs(place: BlobLocation) -> Result<BlobStore, OpenError> {
     let name = place.to_string();
     let opened = BlobStore::open(place).await;
     opened.map_err(|source| OpenError::Blobs {
@@ -173,7 +173,7 @@ impl Platform {
         let place = settings
             .blobs
             .clone()
-            .unwrap_or_else(|| BlobPlace::Folder(data_dir.join("blobs")));
+            .unwrap_or_else(|| BlobLocation::Folder(data_dir.join("blobs")));
         tokio::fs::create_dir_all(data_dir)
             .await
             .map_err(|source| OpenError::folder(data_dir, source))?;
@@ -187,7 +187,7 @@ impl Platform {
             .unwrap_or_else(|| db::default_url(&settings.data_dir));
         let db = db::open(&url).await?;
         let house_id =
-            publish::ensure_house_account(&db, HOUSE_CREATOR, parts.clock.now_ms()).await?;
+            publish::ensure_builtin_account(&db, HOUSE_CREATOR, parts.clock.now_ms()).await?;
         // Player counts of the last run are no longer valid.
         sqlx::query("UPDATE worlds SET player_count = 0 WHERE player_count <> 0")
             .execute(&db)
@@ -202,7 +202,7 @@ impl Platform {
             settings.secret_key.clone(),
             (db.clone(), parts.clock.clone()),
         );
-        fleet.adopt_survivors().await?;
+        fleet.adopt_running_servers().await?;
         let identity = settings.identity.clone().map(Identity::new).transpose()?;
         let write_health = Arc::<WriteHealth>::default();
         Ok(Self(Arc::new(Inner {
@@ -215,24 +215,24 @@ impl Platform {
             identity,
             expulsions: Expulsions::default(),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
-            upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
+            upload_permits: Arc::new(Semaphore::new(CONCURRENT_UPLOADS_MAX)),
             default_game: Mutex::new(settings.default_game.clone()),
-            game_turns: Mutex::default(),
+            game_locks: Mutex::default(),
             site: Site::new(parts.site),
-            derived: Derived::default(),
+            derived: DerivedBlobs::default(),
             metrics: Metrics::default(),
             socketio: Sockets::default(),
             spell_compiler: parts.spell_compiler,
             spell_jobs: Notify::new(),
             script_checker: parts.script_checker,
             consoles: Consoles::default(),
-            store_turns: Turns::default(),
-            catalogue: Catalogue::default(),
+            store_reservations: Reservations::default(),
+            catalog_cache: CatalogCache::default(),
             recorder: Recorder::default(),
             uploads: Uploads::default(),
             committer: Committer::start(db.clone(), write_health.clone()),
             write_health,
-            waits: PendingJoins::default(),
+            pending_joins: PendingJoins::default(),
             clock: parts.clock,
             settings,
             db,
@@ -253,7 +253,7 @@ impl Platform {
     /// [`PublishError`] when the package is invalid or cannot be stored.
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
         let published =
-            publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
+            publish::publish_package(self, archive, &self.0.house_id, PublishOptions::default()).await?;
         self.set_first_game(&published.game_id);
         Ok(published)
     }
@@ -306,7 +306,7 @@ impl Platform {
         &self.0.signer
     }
 
-    pub(crate) fn derived(&self) -> &Derived {
+    pub(crate) fn derived(&self) -> &DerivedBlobs {
         &self.0.derived
     }
 
@@ -322,12 +322,12 @@ impl Platform {
         &self.0.consoles
     }
 
-    pub(crate) fn store_turns(&self) -> &Turns {
-        &self.0.store_turns
+    pub(crate) fn store_reservations(&self) -> &Reservations {
+        &self.0.store_reservations
     }
 
-    pub(crate) fn catalogue(&self) -> &Catalogue {
-        &self.0.catalogue
+    pub(crate) fn catalog_cache(&self) -> &CatalogCache {
+        &self.0.catalog_cache
     }
 
     pub(crate) fn recorder(&self) -> &Recorder {
@@ -341,7 +341,7 @@ impl Platform {
     /// Records the current number of players of each game for the dashboards of creators. A
     /// platform that serves requests does so every minute by itself.
     pub fn sample_players(&self) {
-        store::recorder::sample(self);
+        catalog::recorder::sample_players(self);
     }
 
     pub(crate) fn committer(&self) -> &Committer {
@@ -353,8 +353,8 @@ impl Platform {
         &self.0.write_health
     }
 
-    pub(crate) fn waits(&self) -> &PendingJoins {
-        &self.0.waits
+    pub(crate) fn pending_joins(&self) -> &PendingJoins {
+        &self.0.pending_joins
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {
@@ -422,18 +422,18 @@ impl Platform {
 
     /// The lock under which worlds of one game are created. Only existing games get one, so there
     /// are never more locks than games.
-    pub(crate) fn game_turn(&self, game_id: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self
+    pub(crate) fn game_lock(&self, game_id: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self
             .0
-            .game_turns
+            .game_locks
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        turns.entry(game_id.to_owned()).or_default().clone()
+        locks.entry(game_id.to_owned()).or_default().clone()
     }
 
-    pub(crate) async fn upload_turn(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+    pub(crate) async fn upload_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         self.0
-            .upload_turns
+            .upload_permits
             .clone()
             .acquire_owned()
             .await

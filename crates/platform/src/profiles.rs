@@ -3,7 +3,7 @@
 
 mod characters;
 
-pub use characters::{routes, shown_looks, unknown_user};
+pub use characters::{routes, parse_looks, unknown_user};
 
 use frolic_protocol::ticket::{CharacterProfile, LOOKS_BYTES_MAX};
 use sqlx::{AnyConnection, AnyPool, Row};
@@ -11,7 +11,7 @@ use sqlx::{AnyConnection, AnyPool, Row};
 /// Id of the character of users who created none.
 pub const DEFAULT: &str = "default";
 /// Looks of a default character.
-const PLAIN_LOOKS: &str = "{}";
+const DEFAULT_LOOKS: &str = "{}";
 /// Longest id of a character.
 const ID_BYTES_MAX: usize = 64;
 
@@ -34,7 +34,7 @@ pub async fn active(
     .fetch_optional(db)
     .await?;
     let selected = row.as_ref().map(profile).transpose()?;
-    match selected.filter(is_sound) {
+    match selected.filter(is_valid) {
         Some(profile) => Ok(profile),
         None => repair(db, user_id, username, now_ms).await,
     }
@@ -48,7 +48,7 @@ fn profile(row: &sqlx::any::AnyRow) -> Result<CharacterProfile, sqlx::Error> {
 }
 
 /// Whether the character can be sent to worlds.
-fn is_sound(profile: &CharacterProfile) -> bool {
+fn is_valid(profile: &CharacterProfile) -> bool {
     let CharacterProfile { id, looks } = profile;
     let looks_ok = looks.len() <= LOOKS_BYTES_MAX
         && serde_json::from_str::<serde_json::Map<_, _>>(looks).is_ok();
@@ -71,7 +71,7 @@ async fn repair(
     .bind(user_id)
     .bind(DEFAULT)
     .bind(username)
-    .bind(PLAIN_LOOKS)
+    .bind(DEFAULT_LOOKS)
     .bind(now_ms)
     .execute(&mut *transaction)
     .await?
@@ -84,7 +84,7 @@ async fn repair(
     .fetch_all(&mut *transaction)
     .await?;
     let all = rows.iter().map(profile).collect::<Result<Vec<_>, _>>()?;
-    let chosen = match all.into_iter().find(is_sound) {
+    let chosen = match all.into_iter().find(is_valid) {
         Some(chosen) => chosen,
         None => reset_default(&mut transaction, user_id, now_ms).await?,
     };
@@ -118,7 +118,7 @@ async fn reset_default(
     sqlx::query(
         "UPDATE characters SET looks = $1, updated_at = $2 WHERE user_id = $3 AND character_id = $4",
     )
-    .bind(PLAIN_LOOKS)
+    .bind(DEFAULT_LOOKS)
     .bind(now_ms)
     .bind(user_id)
     .bind(DEFAULT)
@@ -126,6 +126,6 @@ async fn reset_default(
     .await?;
     Ok(CharacterProfile {
         id: DEFAULT.to_owned(),
-        looks: PLAIN_LOOKS.to_owned(),
+        looks: DEFAULT_LOOKS.to_owned(),
     })
 }

@@ -20,8 +20,8 @@ use crate::extract::ApiJson;
 use crate::fleet::{FleetError, WorldProcess};
 use crate::internal::Caller;
 use crate::join::access::{self, Via};
-use crate::socketio::Followers;
-use crate::spells::Actor;
+use crate::socketio::Audience;
+use crate::spells::Principal;
 use crate::worlds::{self, WorldRow, helpers};
 
 /// Timeout of a request to a world.
@@ -29,7 +29,7 @@ const WORLD_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A world, and how the user addressed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WorldRef {
     /// Id of the world.
     pub world_id: String,
     /// How the user addressed the world.
@@ -38,7 +38,7 @@ pub struct Place {
     pub joined: bool,
 }
 
-impl Place {
+impl WorldRef {
     /// A world that was addressed by its id only.
     pub fn named(world_id: String) -> Self {
         Self {
@@ -55,12 +55,12 @@ impl Place {
 /// 404 when the user may not see the world, 403 for a game that was taken down.
 pub async fn world(
     platform: &Platform,
-    actor: &Actor,
-    place: &Place,
+    actor: &Principal,
+    target: &WorldRef,
 ) -> Result<WorldRow, ApiError> {
-    let world = worlds::find(platform.db(), &place.world_id).await?;
+    let world = worlds::find(platform.db(), &target.world_id).await?;
     let world = world.ok_or_else(worlds::unknown_world)?;
-    access::may_enter(platform, actor, &world, place.via).await?;
+    access::may_enter(platform, actor, &world, target.via).await?;
     Ok(world)
 }
 
@@ -69,13 +69,13 @@ pub async fn world(
 ///
 /// # Errors
 /// The errors of [`world`]; 403 for a user who is not in the world.
-pub async fn world_to_change(
+pub async fn editable_world(
     platform: &Platform,
-    actor: &Actor,
-    place: &Place,
+    actor: &Principal,
+    target: &WorldRef,
 ) -> Result<WorldRow, ApiError> {
-    let world = world(platform, actor, place).await?;
-    let allowed = place.joined
+    let world = world(platform, actor, target).await?;
+    let allowed = target.joined
         || is_trusted(platform, actor, &world).await?
         || plays_in(platform, actor, &world).await?;
     if allowed {
@@ -94,13 +94,13 @@ pub async fn world_to_change(
 /// When the database fails.
 pub async fn is_trusted(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     world: &WorldRow,
 ) -> Result<bool, sqlx::Error> {
     if world.is_owned_by(&actor.user_id) || actor.role >= Role::Admin {
         return Ok(true);
     }
-    helpers::is_one(platform.db(), &world.spec.world_id, &actor.user_id).await
+    helpers::is_helper(platform.db(), &world.spec.world_id, &actor.user_id).await
 }
 
 /// Whether this user's character is in a running world.
@@ -109,7 +109,7 @@ pub async fn is_trusted(
 /// When the database fails.
 pub async fn plays_in(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     world: &WorldRow,
 ) -> Result<bool, sqlx::Error> {
     let world_id = &world.spec.world_id;
@@ -135,7 +135,7 @@ pub async fn plays_in(
 /// 409 when the world is full.
 pub async fn must_have_room(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     world: &WorldRow,
 ) -> Result<(), ApiError> {
     let server = platform.fleet().server(&world.spec.world_id);
@@ -153,7 +153,7 @@ pub async fn must_have_room(
 ///
 /// # Errors
 /// 503 when the process does not respond.
-pub async fn ask(
+pub async fn send(
     platform: &Platform,
     server: &WorldProcess,
     request: &OutsideRequest,
@@ -165,7 +165,7 @@ pub async fn ask(
             1,
         )
     };
-    let endpoint = platform.fleet().door(server).ok_or_else(unavailable)?;
+    let endpoint = platform.fleet().internal_endpoint(server).ok_or_else(unavailable)?;
     let response = client()
         .post(format!("{}/outside", endpoint.url))
         .bearer_auth(&endpoint.token)
@@ -238,16 +238,19 @@ pub async fn news(
     ApiJson(news): ApiJson<OutsideNews>,
 ) -> Result<StatusCode, ApiError> {
     if news.casts.len() > NEWS_MAX || news.ops.len() > NEWS_MAX {
-        return Err(ApiError::bad_request("invalid_news", "too many events in one request"));
+        return Err(ApiError::bad_request(
+            "invalid_news",
+            "too many events in one request",
+        ));
     }
     let world_id = &server.spec.world_id;
     let sockets = platform.sockets();
-    let followers = Followers::of(world_id, news.near_only);
+    let followers = Audience::of(world_id, news.near_only);
     let timestamp = rfc3339(platform.clock().now_ms());
     for cast in news.casts {
-        sockets.tell_cast(&followers, cast, &timestamp);
+        sockets.send_cast(&followers, cast, &timestamp);
     }
-    sockets.tell_ops(&followers, &news.ops);
+    sockets.send_ops(&followers, &news.ops);
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 
 use self::entry::Entry;
 pub use self::newcomers::Newcomers;
-use self::relay::{Patience, Upstream, relay};
+use self::relay::{IdleTimeouts, Upstream, relay};
 use crate::api::ErrorBody;
 use crate::error::ApiError;
 use crate::extract::ApiPath;
@@ -150,11 +150,11 @@ async fn room(platform: &Platform, code: &str) -> Result<Room, ApiError> {
     let server = fleet.server(&world_id).ok_or_else(not_running)?;
     let endpoints = match server.phase() {
         Phase::Ready(endpoints) => endpoints,
-        Phase::Starting => return Err(starting(fleet.usual_start())),
+        Phase::Starting => return Err(starting(fleet.average_start())),
         // The process crashed. Its players have reserved slots in the next one.
         Phase::BackingOff { until } => {
             let pause = until.saturating_duration_since(Instant::now());
-            return Err(starting(pause + fleet.usual_start()));
+            return Err(starting(pause + fleet.average_start()));
         }
         Phase::Stopping | Phase::Ended(_) => return Err(not_running()),
     };

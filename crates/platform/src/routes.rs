@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, accounts, admin, console, datastore, health, internal, join, moderation, openapi,
-    profiles, remote_commands, rooms, scripts, site, social, socketio, spells, store, world_log,
+    Platform, accounts, admin, catalog, console, datastore, health, internal, join, moderation,
+    openapi, profiles, remote_commands, rooms, scripts, site, social, socketio, spells, world_log,
     worlds,
 };
 
@@ -32,7 +32,7 @@ pub fn router(platform: Platform) -> Router {
         .merge(join::routes())
         .merge(worlds::rest::routes())
         .merge(worlds::helpers::routes())
-        .merge(store::routes())
+        .merge(catalog::routes())
         .merge(profiles::routes())
         .merge(social::routes())
         .merge(moderation::routes())
@@ -61,12 +61,12 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}/news", post(remote_commands::news))
         .layer(DefaultBodyLimit::max(REPORT_BODY_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
-    let pictures = store::picture_routes()
+    let pictures = catalog::picture_routes()
         .layer(rated.clone())
-        .layer(DefaultBodyLimit::max(store::PICTURE_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(catalog::PICTURE_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let uploads = OpenApiRouter::new()
-        .merge(store::upload_routes().layer(rated))
+        .merge(catalog::upload_routes().layer(rated))
         .route("/internal/worlds/{id}/scripts", post(scripts::publish))
         .route("/internal/worlds/{id}/keep", post(world_log::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))

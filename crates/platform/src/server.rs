@@ -30,12 +30,12 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use crate::store::recorder;
+use crate::catalog::recorder;
 use crate::tls::Certificate;
 use crate::{Platform, cleanup, health, routes};
 
 /// Time that open requests have to finish after the fleet has stopped.
-const WIND_DOWN: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// First byte of every TLS connection: the type of a handshake record.
 const TLS_HANDSHAKE_BYTE: u8 = 0x16;
 /// Pause after a failed accept, most likely because file descriptors ran out.
@@ -84,7 +84,7 @@ impl Platform {
     pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
         let (stop, stopped) = watch::channel(false);
         let accepting = tokio::spawn(accept(self.clone(), listener, stopped));
-        let sweeping = tokio::spawn(cleanup::sweep_forever(self.clone()));
+        let cleaning = tokio::spawn(cleanup::run_forever(self.clone()));
         let recording = tokio::spawn(recorder::record_forever(self.clone()));
         let building = tokio::spawn(crate::spells::worker::run(self.clone()));
         let watching = tokio::spawn(health::watch(self.clone()));
@@ -97,7 +97,7 @@ impl Platform {
             }
         });
         shutdown.await;
-        sweeping.abort();
+        cleaning.abort();
         building.abort();
         renewing.abort();
         watching.abort();
@@ -150,7 +150,7 @@ async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::R
         }
     }
     drop(listener);
-    let _ = timeout(WIND_DOWN, async {
+    let _ = timeout(SHUTDOWN_GRACE, async {
         while connections.join_next().await.is_some() {}
     })
     .await;

@@ -13,7 +13,7 @@ use crate::worlds::{self, WorldRow};
 
 /// The lease of a process that may still be running.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct Lease {
     /// World of the process.
     pub world: WorldRow,
     /// Epoch that [`begin`] returned.
@@ -107,14 +107,14 @@ pub async fn end(db: &AnyPool, world_id: &str, epoch: u64) -> Result<(), sqlx::E
 ///
 /// # Errors
 /// When the database fails.
-pub async fn open(db: &AnyPool) -> Result<Vec<Run>, sqlx::Error> {
+pub async fn open(db: &AnyPool) -> Result<Vec<Lease>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT world_id, epoch, token_sha256, pid, websocket_port, webtransport, disabled_scripts
          FROM world_runs WHERE token_sha256 <> '' ORDER BY world_id",
     )
     .fetch_all(db)
     .await?;
-    let mut runs = Vec::new();
+    let mut leases = Vec::new();
     for row in rows {
         let world_id: String = row.try_get("world_id")?;
         let Some(world) = worlds::find(db, &world_id).await? else {
@@ -124,7 +124,7 @@ pub async fn open(db: &AnyPool) -> Result<Vec<Run>, sqlx::Error> {
         let webtransport: String = row.try_get("webtransport")?;
         let webtransport: Option<WebTransportEndpoint> = serde_json::from_str(&webtransport).ok();
         let disabled: String = row.try_get("disabled_scripts")?;
-        runs.push(Run {
+        leases.push(Lease {
             world,
             epoch: row.try_get::<i64, _>("epoch")?.cast_unsigned(),
             token_sha256: row.try_get("token_sha256")?,
@@ -136,5 +136,5 @@ pub async fn open(db: &AnyPool) -> Result<Vec<Run>, sqlx::Error> {
             disabled_scripts: serde_json::from_str(&disabled).unwrap_or_default(),
         });
     }
-    Ok(runs)
+    Ok(leases)
 }

@@ -16,13 +16,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use frolic_protocol::keep::{
-    BATCH_OPS_MAX, BATCH_PLAYERS_MAX, CHECKPOINT_BYTES_MAX, Checkpoint, KeepBatch, KeepReply,
+use frolic_protocol::persist::{
+    BATCH_OPS_MAX, BATCH_PLAYERS_MAX, CHECKPOINT_BYTES_MAX, Checkpoint, PersistBatch, PersistReply,
     PlayerState, SECTION_BYTES_MAX, SECTIONS_MAX, Saved, SavedPlayer, SavedWorld, Section,
-    TOLD_BYTES_MAX,
+    UNDELIVERED_BYTES_MAX,
 };
 use frolic_protocol::ops::{LoggedOp, WorldOp};
-use frolic_protocol::store::{HeardCount, StoreBatch};
+use frolic_protocol::store::{HandledCount, StoreBatch};
 use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;
@@ -30,7 +30,7 @@ use crate::db::{Committed, begin_reading, to_u32};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
-use crate::socketio::Followers;
+use crate::socketio::Audience;
 
 pub use commit::Committer;
 
@@ -39,9 +39,9 @@ const OPS_SINCE_CHECKPOINT_MAX: i64 = 100_000;
 /// Bytes of a world's checkpoint as text.
 const WORLD_BYTES_MAX: i64 = 256 * 1024 * 1024;
 /// How long after their last checkpoint players can reconnect with only a resume token.
-pub const RETURN_MS: i64 = 180_000;
+pub const RESUME_WINDOW_MS: i64 = 180_000;
 /// Players that are sent to a starting game server.
-const RETURNING_MAX: i64 = 4096;
+const RESUMABLE_PLAYERS_MAX: i64 = 4096;
 /// Players whose last checkpoint is this much older than the newest of their world were not present
 /// at the end.
 const PRESENT_WITHIN_MS: i64 = 60_000;
@@ -60,8 +60,8 @@ const NOT_PERSISTENT: &str = "this world is not persistent: only players can be 
 pub async fn keep(
     State(platform): State<Platform>,
     Caller(server): Caller,
-    ApiJson(batch): ApiJson<KeepBatch>,
-) -> Result<Json<KeepReply>, ApiError> {
+    ApiJson(batch): ApiJson<PersistBatch>,
+) -> Result<Json<PersistReply>, ApiError> {
     let spec = &server.spec;
     check(&batch, spec.persistent)?;
     let began = Instant::now();
@@ -73,16 +73,18 @@ pub async fn keep(
         0 => Vec::new(),
         _ => batch.ops.clone(),
     };
-    let followers = Followers::of(&spec.world_id, batch.near_only);
-    let stored = committer.keep(&spec.world_id, batch, now_ms).await?;
-    platform.sockets().publish_ops(&followers, &events);
-    platform.metrics().kept(began.elapsed(), ops, players);
+    let followers = Audience::of(&spec.world_id, batch.near_only);
+    let stored = committer.store(&spec.world_id, batch, now_ms).await?;
+    platform.sockets().send_ops(&followers, &events);
+    platform
+        .metrics()
+        .world_persisted(began.elapsed(), ops, players);
     Ok(Json(acknowledge(stored)))
 }
 
 /// The only function that acknowledges a batch of a world.
-fn acknowledge(stored_up_to: Committed<u64>) -> KeepReply {
-    KeepReply {
+fn acknowledge(stored_up_to: Committed<u64>) -> PersistReply {
+    PersistReply {
         seq: stored_up_to.into_inner(),
     }
 }
@@ -96,7 +98,7 @@ pub async fn saved(
     Caller(server): Caller,
 ) -> Result<Json<Saved>, ApiError> {
     let world_id = &server.spec.world_id;
-    let since = platform.clock().now_ms().saturating_sub(RETURN_MS);
+    let since = platform.clock().now_ms().saturating_sub(RESUME_WINDOW_MS);
     Ok(Json(Saved {
         world: read_world(platform.db(), world_id).await?,
         players: read_players(platform.db(), world_id, since).await?,
@@ -149,11 +151,11 @@ pub async fn replace_world(
 ///
 /// # Errors
 /// 400 for a malformed batch.
-pub fn check_written(batch: &StoreBatch, persistent: bool) -> Result<(), ApiError> {
-    let too_long = |count: &HeardCount| {
+pub fn check_store_batch(batch: &StoreBatch, persistent: bool) -> Result<(), ApiError> {
+    let too_long = |count: &HandledCount| {
         let ids = count.player_id.len().max(count.session.len());
         let messages = count.told.len().max(count.calls.len());
-        ids > ID_BYTES_MAX || messages > TOLD_BYTES_MAX
+        ids > ID_BYTES_MAX || messages > UNDELIVERED_BYTES_MAX
     };
     if batch.heard.len() > BATCH_PLAYERS_MAX || batch.heard.iter().any(too_long) {
         return Err(refused(
@@ -169,7 +171,7 @@ pub fn check_written(batch: &StoreBatch, persistent: bool) -> Result<(), ApiErro
 ///
 /// # Errors
 /// 409 for a process that was replaced, 400 for operations with a gap.
-pub async fn note_written(
+pub async fn record_store_batch(
     connection: &mut AnyConnection,
     world_id: &str,
     batch: &StoreBatch,
@@ -195,7 +197,7 @@ fn refused(message: impl Into<String>) -> ApiError {
     ApiError::bad_request("invalid_batch", message)
 }
 
-fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
+fn check(batch: &PersistBatch, persistent: bool) -> Result<(), ApiError> {
     let (ops, players) = (&batch.ops, &batch.players);
     if players.len() + batch.forget.len() > BATCH_PLAYERS_MAX {
         return Err(refused("too many players in one batch"));
@@ -211,7 +213,7 @@ fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
     }
     if players
         .iter()
-        .any(|player| player.told.len() > TOLD_BYTES_MAX)
+        .any(|player| player.told.len() > UNDELIVERED_BYTES_MAX)
     {
         return Err(refused("the undelivered messages of a player are too long"));
     }
@@ -254,7 +256,7 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    async fn write(&mut self, batch: &KeepBatch) -> Result<u64, ApiError> {
+    async fn write(&mut self, batch: &PersistBatch) -> Result<u64, ApiError> {
         let (known, checkpoint_seq) = self.lock(batch.epoch).await?;
         self.set_near_only(batch.near_only).await?;
         let newest = self.add_fresh(&batch.ops, known).await?;
@@ -311,7 +313,7 @@ impl Log<'_> {
     }
 
     /// Stores how many messages of a player were received.
-    async fn set_received(&mut self, count: &HeardCount) -> Result<(), sqlx::Error> {
+    async fn set_received(&mut self, count: &HandledCount) -> Result<(), sqlx::Error> {
         // Without a new list of undelivered messages, the stored list stays; pending calls are
         // appended to it.
         let calls = match count.calls.is_empty() {
@@ -400,7 +402,7 @@ impl Log<'_> {
         let Some(state) = state.filter(|_| player.state.is_sound()) else {
             return Ok(());
         };
-        // Counts stored by `note_written` in the meantime may be newer within the same session.
+        // Counts stored by `record_store_batch` in the meantime may be newer within the same session.
         sqlx::query(
             "INSERT INTO player_checkpoints (world_id, player_id, state, online, session, received, sent, told, saved_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -574,7 +576,7 @@ pub async fn read_world_in(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn present(
+pub async fn players_present(
     db: &AnyPool,
     world_id: &str,
     since_ms: i64,
@@ -590,7 +592,7 @@ pub async fn present(
     .bind(world_id)
     .bind(PRESENT_WITHIN_MS)
     .bind(since_ms)
-    .bind(RETURNING_MAX)
+    .bind(RESUMABLE_PLAYERS_MAX)
     .fetch_all(db)
     .await?;
     rows.iter().map(|row| row.try_get("player_id")).collect()
@@ -607,7 +609,7 @@ async fn read_players(
     )
     .bind(world_id)
     .bind(since)
-    .bind(RETURNING_MAX)
+    .bind(RESUMABLE_PLAYERS_MAX)
     .fetch_all(db)
     .await?;
     let mut players = Vec::new();

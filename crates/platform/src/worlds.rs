@@ -303,7 +303,7 @@ pub async fn delete(db: &AnyPool, world_id: &str) -> Result<(), sqlx::Error> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn delete_untouched(
+pub async fn delete_unused(
     db: &AnyPool,
     world_id: &str,
     before: i64,
@@ -326,10 +326,7 @@ pub fn unknown_world() -> ApiError {
 
 /// 404 response for a room code.
 pub fn unknown_room() -> ApiError {
-    ApiError::not_found(
-        "room_not_found",
-        "there is no room with this code",
-    )
+    ApiError::not_found("room_not_found", "there is no room with this code")
 }
 
 impl WorldRow {

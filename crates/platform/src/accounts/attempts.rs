@@ -68,7 +68,7 @@ impl Attempts {
     }
 
     /// Restores all attempts of an account after a correct password.
-    pub fn forgive(&self, name_key: &str) {
+    pub fn reset(&self, name_key: &str) {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.remove(name_key);
     }
@@ -121,7 +121,7 @@ mod tests {
         assert!(attempts.take("bob", from(9), now).is_ok());
         let later = now + Duration::from_secs(10);
         assert!(attempts.take("ada", from(9), later).is_ok());
-        attempts.forgive("ada");
+        attempts.reset("ada");
         assert!(attempts.take("ada", from(9), later).is_ok());
     }
 

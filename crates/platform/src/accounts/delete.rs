@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use sqlx::AnyConnection;
 
-use super::me::prove;
+use super::me::verify_password;
 use crate::Platform;
 use crate::admin::users::{lock_admins, refuse_last_admin};
 use crate::api::{DeleteAccountRequest, ErrorBody};
@@ -64,7 +64,7 @@ pub async fn delete(
             ),
         ));
     }
-    prove(&platform, &session, address, request.password).await?;
+    verify_password(&platform, &session, address, request.password).await?;
     let mut transaction = crate::db::begin(platform.db()).await?;
     lock_admins(&mut transaction).await?;
     if !take_name_away(&mut transaction, &session.user_id).await? {
@@ -88,7 +88,7 @@ pub async fn delete(
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;
-    platform.catalogue().forget();
+    platform.catalog_cache().invalidate();
     datastore::forget_player(&platform, &session.user_id).await?;
     tracing::info!(user_id = session.user_id, "account deleted");
     Ok(StatusCode::NO_CONTENT)

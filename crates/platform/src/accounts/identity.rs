@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sqlx::Row;
 
 use super::register::promote_guest;
-use super::sessions::{self, Stay, User};
+use super::sessions::{self, SessionLifetime, User};
 use crate::Platform;
 use crate::api::{ErrorBody, IdentityLoginRequest, LoginResponse};
 use crate::auth::{AuthMethod, Kind, MaybeSession, Role, Session};
@@ -65,7 +65,7 @@ struct Claims {
 
 impl Claims {
     /// Initial user name: the name that the issuer gives, or a generated one.
-    fn wanted_name(&self) -> String {
+    fn initial_name(&self) -> String {
         let given = [
             &self.preferred_username,
             &self.username,
@@ -76,7 +76,7 @@ impl Claims {
         let mut given = given.into_iter().flatten();
         given
             .find_map(|name| names::clean(name.split('@').next().unwrap_or_default()))
-            .unwrap_or_else(|| names::made_up(ids::random_bytes()))
+            .unwrap_or_else(|| names::generate(ids::random_bytes()))
     }
 }
 
@@ -102,7 +102,9 @@ impl Identity {
         }
         let key = self.keys.find(header.kid.as_deref(), header.alg).await;
         let key = key.map_err(|error| match error {
-            KeyError::Unknown => invalid("it is signed with a key that the issuer does not publish"),
+            KeyError::Unknown => {
+                invalid("it is signed with a key that the issuer does not publish")
+            }
             KeyError::Unavailable => ApiError::unavailable(
                 "identity_unavailable",
                 "the identity provider does not respond; try again",
@@ -149,7 +151,7 @@ impl Identity {
 }
 
 /// Whether the token has the three parts of a JWT.
-pub fn looks_like_one(token: &str) -> bool {
+pub fn is_jwt(token: &str) -> bool {
     token.bytes().filter(|byte| *byte == b'.').count() == 2
 }
 
@@ -199,7 +201,7 @@ pub async fn login(
     let user = find_or_create(&platform, identity, &claims, guest).await?;
     let mut transaction = crate::db::begin(platform.db()).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, Stay::Brief).await?;
+    let response = sessions::open(&platform, &mut transaction, &user, &device, SessionLifetime::Short).await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     Ok(Json(response))
@@ -223,7 +225,7 @@ async fn find_or_create(
             user
         }
         None => {
-            let wanted = claims.wanted_name();
+            let wanted = claims.initial_name();
             sessions::create_user(&mut transaction, &wanted, Kind::Account, now).await?
         }
     };
@@ -239,17 +241,14 @@ async fn find_or_create(
     .await?;
     if inserted.rows_affected() == 1 {
         transaction.commit().await?;
-        tracing::info!(
-            user_id = user.user_id,
-            "first login of an identity"
-        );
+        tracing::info!(user_id = user.user_id, "first login of an identity");
         return Ok(user);
     }
     // Another request with the same JWT created the account first; use that one.
     transaction.rollback().await?;
-    find(platform, identity, claims)
-        .await?
-        .ok_or_else(|| ApiError::unavailable("busy", "the account could not be created; try again", 1))
+    find(platform, identity, claims).await?.ok_or_else(|| {
+        ApiError::unavailable("busy", "the account could not be created; try again", 1)
+    })
 }
 
 async fn find(
@@ -277,10 +276,7 @@ async fn find(
 }
 
 fn invalid(why: &str) -> ApiError {
-    ApiError::unauthorized(
-        "invalid_token",
-        format!("invalid identity token: {why}"),
-    )
+    ApiError::unauthorized("invalid_token", format!("invalid identity token: {why}"))
 }
 
 fn off() -> ApiError {

@@ -27,7 +27,7 @@ const HINT_CHARS: usize = 4;
 const USE_WRITTEN_EVERY_MS: i64 = 60_000;
 
 /// Whether the token has the form of an API key.
-pub fn looks_like_one(token: &str) -> bool {
+pub fn is_api_key(token: &str) -> bool {
     token.starts_with(PREFIX)
 }
 

@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use sqlx::Row;
 use tokio::sync::watch;
 
-use super::sessions::{self, Stay, User};
+use super::sessions::{self, SessionLifetime, User};
 use crate::Platform;
 use crate::api::{ErrorBody, LinkLoginRequest, LoginResponse};
 use crate::auth::{Kind, Role};
@@ -109,7 +109,7 @@ pub async fn login(
     };
     let mut transaction = crate::db::begin(platform.db()).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, Stay::Brief).await?;
+    let response = sessions::open(&platform, &mut transaction, &user, &device, SessionLifetime::Short).await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     platform

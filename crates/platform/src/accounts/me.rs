@@ -106,7 +106,7 @@ pub async fn change_password(
     session.require_person()?;
     session.require_account()?;
     passwords::check(&request.new_password, &session.username)?;
-    let before = prove(&platform, &session, address, request.current_password).await?;
+    let before = verify_password(&platform, &session, address, request.current_password).await?;
     let hash = platform.passwords().hash(request.new_password).await?;
     let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
@@ -154,7 +154,7 @@ async fn replace(
 ///
 /// # Errors
 /// 403 when the password is wrong or missing, 429 after too many attempts.
-pub(super) async fn prove(
+pub(super) async fn verify_password(
     platform: &Platform,
     session: &Session,
     address: Option<std::net::IpAddr>,
@@ -183,6 +183,6 @@ pub(super) async fn prove(
     if !matched.await? {
         return Err(wrong());
     }
-    platform.attempts().forgive(&key);
+    platform.attempts().reset(&key);
     Ok(Some(hash))
 }

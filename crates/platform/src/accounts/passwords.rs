@@ -96,7 +96,13 @@ impl Hasher {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let busy = || ApiError::unavailable("busy", "many users are logging in at the moment; try again", 2);
+        let busy = || {
+            ApiError::unavailable(
+                "busy",
+                "many users are logging in at the moment; try again",
+                2,
+            )
+        };
         let waiting = self
             .waiting
             .clone()

@@ -7,7 +7,7 @@ use sqlx::{AnyConnection, Row};
 use tokio::time::Instant;
 
 use super::passwords;
-use super::sessions::{self, Stay, User};
+use super::sessions::{self, SessionLifetime, User};
 use crate::Platform;
 use crate::api::{ErrorBody, LoginResponse, PasswordLoginRequest, RegisterRequest};
 use crate::auth::{AuthMethod, Kind, MaybeSession, Role, Session};
@@ -49,7 +49,7 @@ pub async fn register(
             "you are already logged in to an account; log out first to create another",
         ));
     }
-    let stay = Stay::of(request.remember);
+    let stay = SessionLifetime::of(request.remember);
     let username = account_name(&platform, &request.username)?;
     passwords::check(&request.password, &username)?;
     let hash = platform.passwords().hash(request.password).await?;
@@ -130,7 +130,7 @@ pub async fn login(
     headers: HeaderMap,
     ApiJson(request): ApiJson<PasswordLoginRequest>,
 ) -> Result<Json<LoginResponse>, ApiError> {
-    let stay = Stay::of(request.remember);
+    let stay = SessionLifetime::of(request.remember);
     let name = names::clean(&request.username).unwrap_or_default();
     let key = names::key(&name);
     platform.attempts().take(&key, address, Instant::now())?;
@@ -149,7 +149,7 @@ pub async fn login(
     let (true, Some(row), Some(hash)) = (matched.await?, row, hash) else {
         return Err(wrong_credentials());
     };
-    platform.attempts().forgive(&key);
+    platform.attempts().reset(&key);
     let user = User {
         user_id: row.try_get("user_id")?,
         username: row.try_get("username")?,
@@ -221,7 +221,7 @@ pub(super) fn account_name(platform: &Platform, typed: &str) -> Result<String, A
     if names::is_reserved(&name) {
         return Err(name_taken());
     }
-    names::check_decent(platform, &name)?;
+    names::check_inoffensive(platform, &name)?;
     Ok(name)
 }
 

@@ -37,19 +37,19 @@ pub struct User {
 
 /// Requested lifetime of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stay {
+pub enum SessionLifetime {
     /// For hours: `session_lifetime`.
-    Brief,
+    Short,
     /// For weeks, on a private device: `remembered_lifetime`.
     Remembered,
 }
 
-impl Stay {
+impl SessionLifetime {
     /// From the field `remember` of a login request.
     pub fn of(remember: Option<bool>) -> Self {
         match remember {
-            Some(true) => Stay::Remembered,
-            _ => Stay::Brief,
+            Some(true) => SessionLifetime::Remembered,
+            _ => SessionLifetime::Short,
         }
     }
 }
@@ -108,7 +108,7 @@ pub async fn create_user(
             return Ok(user);
         }
         attempt += 1;
-        username = names::numbered(wanted, name_number(attempt));
+        username = names::with_number(wanted, name_number(attempt));
     }
 }
 
@@ -173,13 +173,13 @@ pub async fn open(
     connection: &mut AnyConnection,
     user: &User,
     device: &str,
-    stay: Stay,
+    stay: SessionLifetime,
 ) -> Result<LoginResponse, sqlx::Error> {
     let now = platform.clock().now_ms();
     let settings = platform.settings();
     let lifetime = match stay {
-        Stay::Brief => settings.session_lifetime,
-        Stay::Remembered => settings.remembered_lifetime,
+        SessionLifetime::Short => settings.session_lifetime,
+        SessionLifetime::Remembered => settings.remembered_lifetime,
     };
     let lifetime = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX / 2);
     let expires_at = now.saturating_add(lifetime);

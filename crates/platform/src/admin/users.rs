@@ -159,7 +159,10 @@ pub async fn give_role(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "role_changed",
-            format!("the role was changed to '{}' in the meantime; reload and try again", user.role),
+            format!(
+                "the role was changed to '{}' in the meantime; reload and try again",
+                user.role
+            ),
         ));
     }
     if role < Role::Admin {

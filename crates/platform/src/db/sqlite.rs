@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use sqlx::{AnyConnection, Connection, Executor, Row};
 
-use super::Trouble;
+use super::DbErrorKind;
 
 /// An idle connection that stays open as long as the pool. All connections of a process share one
 /// view of the WAL index, and the first one decides whether it is writable. Without this
@@ -48,6 +48,6 @@ async fn can_write(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> 
             Ok(true)
         }
         // Another connection holds the write lock, so the file is writable.
-        Err(error) => Ok(Trouble::of(&error) == Trouble::Busy),
+        Err(error) => Ok(DbErrorKind::of(&error) == DbErrorKind::Conflict),
     }
 }

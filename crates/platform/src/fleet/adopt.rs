@@ -10,9 +10,9 @@ use super::{Fleet, supervise};
 use crate::world_lease;
 
 /// Time within which an adopted process has to call: a few heartbeats.
-pub(super) const ADOPTION_PATIENCE: Duration = Duration::from_secs(7);
+pub(super) const ADOPTION_TIMEOUT: Duration = Duration::from_secs(7);
 /// Interval at which the end of the process is polled.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Fleet {
     /// Adopts the processes that the last control plane left running, before the first join. Leases
@@ -20,19 +20,19 @@ impl Fleet {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn adopt_survivors(&self) -> Result<(), sqlx::Error> {
-        for run in world_lease::open(&self.0.db).await? {
-            let world_id = run.world.spec.world_id.clone();
-            let Some(process) = Survivor::find(run.pid, &world_id) else {
-                world_lease::end(&self.0.db, &world_id, run.epoch).await?;
+    pub async fn adopt_running_servers(&self) -> Result<(), sqlx::Error> {
+        for lease in world_lease::open(&self.0.db).await? {
+            let world_id = lease.world.spec.world_id.clone();
+            let Some(process) = AdoptedProcess::find(lease.pid, &world_id) else {
+                world_lease::end(&self.0.db, &world_id, lease.epoch).await?;
                 continue;
             };
             tracing::info!(
                 world = world_id,
-                pid = run.pid,
+                pid = lease.pid,
                 "adopting a running game server"
             );
-            let server = Arc::new(WorldProcess::adopted(&run));
+            let server = Arc::new(WorldProcess::adopted(&lease));
             self.servers().insert(world_id, server.clone());
             tokio::spawn(supervise::supervise(
                 self.clone(),
@@ -45,13 +45,13 @@ impl Fleet {
 }
 
 /// A running game server that is not our child process.
-struct Survivor {
+struct AdoptedProcess {
     #[cfg(target_os = "linux")]
     handle: rustix::fd::OwnedFd,
 }
 
 #[cfg(target_os = "linux")]
-impl Survivor {
+impl AdoptedProcess {
     /// Opens the process with this id if it runs this world.
     fn find(pid: u32, world_id: &str) -> Option<Self> {
         use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -62,8 +62,8 @@ impl Survivor {
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let mut words = command.split(|byte| *byte == 0);
         let ours = words.any(|word| word == world_id.as_bytes());
-        let survivor = Self { handle };
-        (ours && !survivor.has_ended()).then_some(survivor)
+        let adopted_process = Self { handle };
+        (ours && !adopted_process.has_ended()).then_some(adopted_process)
     }
 
     fn has_ended(&self) -> bool {
@@ -81,7 +81,7 @@ impl Survivor {
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Survivor {
+impl AdoptedProcess {
     /// Without pidfd a process cannot be identified reliably. The old process is rejected at its
     /// next heartbeat and ends.
     fn find(_pid: u32, _world_id: &str) -> Option<Self> {
@@ -93,15 +93,16 @@ impl Survivor {
     }
 }
 
-impl GameServer for Survivor {
+impl GameServer for AdoptedProcess {
     fn wait(&mut self) -> BoxFuture<'_, ServerExit> {
         Box::pin(async move {
             while !self.has_ended() {
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             ServerExit {
                 success: false,
-                description: "exit status unknown: the platform was restarted while it ran".to_owned(),
+                description: "exit status unknown: the platform was restarted while it ran"
+                    .to_owned(),
                 blamed: None,
             }
         })

@@ -10,7 +10,7 @@ use frolic_protocol::store::requests_per_minute;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::queue::{Queue, Turn};
+use super::queue::{Queue, QueuePosition};
 use crate::api::{RunningWorld, ServerInfo};
 use crate::{ids, world_lease};
 
@@ -75,11 +75,11 @@ pub enum End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reservation {
     /// The slot is reserved.
-    Held,
+    Reserved,
     /// No slot is free.
     Full,
     /// The process is stopping. Wait for its end and start a new one.
-    Leaving,
+    Stopping,
     /// The world is draining and accepts no new players.
     Draining,
 }
@@ -92,11 +92,11 @@ pub struct WorldProcess {
     phase: watch::Sender<Phase>,
     /// Counter that increases when a slot may have become free.
     slots: watch::Sender<u64>,
-    run: Mutex<Run>,
+    state: Mutex<ProcessState>,
 }
 
 /// State of the current process of the world.
-struct Run {
+struct ProcessState {
     server_id: String,
     /// Number of the process within the history of the world, from the database.
     epoch: u64,
@@ -127,7 +127,7 @@ struct Run {
     away: HashSet<String>,
     /// Players who were in a process that crashed or was stopped, and the time at which their
     /// reservation expires.
-    orphans: HashMap<String, Instant>,
+    expected: HashMap<String, Instant>,
     /// Players waiting for a free slot.
     queue: Queue,
     /// Like [`WorldSpec::private`], which the owner may change while the world runs.
@@ -147,7 +147,7 @@ impl WorldProcess {
             spec,
             phase: watch::Sender::new(Phase::Starting),
             slots: watch::Sender::new(0),
-            run: Mutex::new(Run {
+            state: Mutex::new(ProcessState {
                 server_id: ids::new_id("server"),
                 epoch: 0,
                 adopted: None,
@@ -170,7 +170,7 @@ impl WorldProcess {
                 store_at: now,
                 reservations: HashMap::new(),
                 away: HashSet::new(),
-                orphans: HashMap::new(),
+                expected: HashMap::new(),
                 queue: Queue::new(now),
                 private,
             }),
@@ -178,23 +178,23 @@ impl WorldProcess {
     }
 
     /// Creates the entry of an adopted process.
-    pub(super) fn adopted(run: &world_lease::Run) -> Self {
-        let server = Self::new(run.world.spec.clone());
-        let mut state = server.run();
-        if let Ok(Ok(digest)) = hex::decode(&run.token_sha256).map(<[u8; 32]>::try_from) {
+    pub(super) fn adopted(lease: &world_lease::Lease) -> Self {
+        let server = Self::new(lease.world.spec.clone());
+        let mut state = server.state();
+        if let Ok(Ok(digest)) = hex::decode(&lease.token_sha256).map(<[u8; 32]>::try_from) {
             state.token_sha256 = digest;
         }
-        state.epoch = run.epoch;
-        state.pid = Some(run.pid);
-        state.adopted = Some(run.endpoints.clone());
-        state.disabled_scripts.clone_from(&run.disabled_scripts);
+        state.epoch = lease.epoch;
+        state.pid = Some(lease.pid);
+        state.adopted = Some(lease.endpoints.clone());
+        state.disabled_scripts.clone_from(&lease.disabled_scripts);
         drop(state);
         server
     }
 
     /// Epoch of the current process.
     pub fn epoch(&self) -> u64 {
-        self.run().epoch
+        self.state().epoch
     }
 
     /// The current phase.
@@ -234,9 +234,9 @@ impl WorldProcess {
 
     /// Rejects new players and stops after the last player has left.
     pub(super) fn drain(&self) {
-        let mut run = self.run();
-        run.draining = true;
-        if run.is_deserted() {
+        let mut state = self.state();
+        state.draining = true;
+        if state.is_deserted() {
             self.request_stop();
         }
     }
@@ -255,8 +255,8 @@ impl WorldProcess {
     /// Asks the server to stop unless a player is in it or joining.
     pub(super) fn stop_if_empty(&self) {
         // Checked under the lock that `reserve` takes, so that no player can join in between.
-        let run = self.run();
-        if run.occupied() == 0 {
+        let state = self.state();
+        if state.occupied() == 0 {
             self.request_stop();
         }
     }
@@ -265,39 +265,39 @@ impl WorldProcess {
     /// was given up cannot act for the world.
     pub(super) fn begin_launch(&self, token: &str, epoch: u64) {
         let now = Instant::now();
-        let mut run = self.run();
-        run.epoch = epoch;
-        run.adopted = None;
-        run.token_sha256 = ids::secret_digest(token);
-        run.token = Some(token.to_owned());
-        run.launched_at = now;
-        run.reported_at = now;
-        run.pid = None;
-        run.players = 0;
-        run.away.clear();
+        let mut state = self.state();
+        state.epoch = epoch;
+        state.adopted = None;
+        state.token_sha256 = ids::secret_digest(token);
+        state.token = Some(token.to_owned());
+        state.launched_at = now;
+        state.reported_at = now;
+        state.pid = None;
+        state.players = 0;
+        state.away.clear();
     }
 
-    /// Revision of the package whose scripts run.
+    /// Revision of the package whose scripts state.
     pub fn revision(&self) -> String {
-        self.run().revision.clone()
+        self.state().revision.clone()
     }
 
     /// Records the revision after a reload.
     pub(crate) fn set_revision(&self, revision: &str) {
-        self.run().revision = revision.to_owned();
+        self.state().revision = revision.to_owned();
     }
 
     pub(crate) fn token(&self) -> Option<String> {
-        self.run().token.clone()
+        self.state().token.clone()
     }
 
     /// Whether `token` belongs to the current process.
     pub fn accepts_token(&self, token: &str) -> bool {
-        let expected = self.run().token_sha256;
+        let expected = self.state().token_sha256;
         let accepted = ids::matches_secret(token, &expected);
         if accepted {
             // The database stores only the hash, so an adopted process sends the token first.
-            self.run().token.get_or_insert_with(|| token.to_owned());
+            self.state().token.get_or_insert_with(|| token.to_owned());
         }
         accepted
     }
@@ -305,10 +305,10 @@ impl WorldProcess {
     /// Handles `POST …/ready`. Returns `false` if the server was not expected.
     pub fn ready(&self, ready: ServerReady) -> bool {
         let now = Instant::now();
-        let mut run = self.run();
-        run.pid = Some(ready.pid);
-        run.reported_at = now;
-        run.empty_since = now;
+        let mut state = self.state();
+        state.pid = Some(ready.pid);
+        state.reported_at = now;
+        state.empty_since = now;
         drop(run);
         self.phase.send_if_modified(|phase| {
             let expected = *phase == Phase::Starting;
@@ -325,37 +325,37 @@ impl WorldProcess {
     /// Handles `POST …/heartbeat`: stores the figures and returns the next action.
     pub fn heartbeat(&self, beat: &Heartbeat) -> FleetAction {
         let now = Instant::now();
-        let mut run = self.run();
+        let mut state = self.state();
         // Heartbeats do not name new players; most likely they hold the oldest reservations. A
         // wrong guess only keeps a slot reserved a little longer.
-        let taken = run.occupied();
-        run.release_oldest(beat.arrived);
-        let lost = beat.away.iter().filter(|id| !run.away.contains(*id));
+        let taken = state.occupied();
+        state.release_oldest(beat.arrived);
+        let lost = beat.away.iter().filter(|id| !state.away.contains(*id));
         let lost = u32::try_from(lost.count()).unwrap_or(u32::MAX);
-        let before = run.players.saturating_add(beat.arrived);
+        let before = state.players.saturating_add(beat.arrived);
         let departed = before.saturating_sub(beat.players).saturating_sub(lost);
-        run.queue.departed(departed, now);
-        run.expire(now);
+        state.queue.departed(departed, now);
+        state.expire(now);
         for player_id in &beat.returned {
-            run.orphans.remove(player_id);
+            state.expected.remove(player_id);
         }
-        run.players = beat.players;
-        run.away = beat.away.iter().cloned().collect();
-        if departed > 0 || run.occupied() < taken {
+        state.players = beat.players;
+        state.away = beat.away.iter().cloned().collect();
+        if departed > 0 || state.occupied() < taken {
             self.slots.send_modify(|count| *count += 1);
         }
-        run.reported_at = now;
-        run.tick = beat.tick;
-        run.tick_ms_p99 = beat.tick_ms_p99;
-        run.script_errors += u64::from(beat.script_errors);
-        if let Some(endpoints) = run.adopted.take() {
+        state.reported_at = now;
+        state.tick = beat.tick;
+        state.tick_ms_p99 = beat.tick_ms_p99;
+        state.script_errors += u64::from(beat.script_errors);
+        if let Some(endpoints) = state.adopted.take() {
             self.advance(Phase::Ready(endpoints));
         }
-        if run.occupied() > 0 {
-            run.empty_since = now;
+        if state.occupied() > 0 {
+            state.empty_since = now;
         }
-        let idle = now.duration_since(run.empty_since) >= self.spec.idle_stop;
-        let drained = run.draining && run.is_deserted();
+        let idle = now.duration_since(state.empty_since) >= self.spec.idle_stop;
+        let drained = state.draining && state.is_deserted();
         if idle || drained {
             // Still under the lock that `reserve` takes: a join either reserves its slot before
             // this check or finds the server stopping.
@@ -363,7 +363,7 @@ impl WorldProcess {
         }
         match *self.phase.borrow() {
             Phase::Stopping | Phase::Ended(_) => FleetAction::Stop,
-            _ if run.draining => FleetAction::Drain,
+            _ if state.draining => FleetAction::Drain,
             _ => FleetAction::Continue,
         }
     }
@@ -371,64 +371,64 @@ impl WorldProcess {
     /// Reserves a slot for `player_id` until the player connects or `hold` has passed.
     pub fn reserve(&self, player_id: &str, hold: Duration) -> Reservation {
         let now = Instant::now();
-        let mut run = self.run();
+        let mut state = self.state();
         if matches!(*self.phase.borrow(), Phase::Stopping | Phase::Ended(_)) {
-            return Reservation::Leaving;
+            return Reservation::Stopping;
         }
-        run.expire(now);
-        let returning = run.reservations.contains_key(player_id) || run.awaits(player_id);
-        if run.draining && !returning {
+        state.expire(now);
+        let returning = state.reservations.contains_key(player_id) || state.expects(player_id);
+        if state.draining && !returning {
             return Reservation::Draining;
         }
-        let free = self.spec.max_players.saturating_sub(run.occupied());
+        let free = self.spec.max_players.saturating_sub(state.occupied());
         // Players in the queue come first.
-        let ahead = run.queue.ahead_of(player_id, now);
+        let ahead = state.queue.ahead_of(player_id, now);
         if !returning && ahead >= free as usize {
             return Reservation::Full;
         }
-        run.queue.leave(player_id);
-        run.orphans.remove(player_id);
-        run.reservations.insert(player_id.to_owned(), now + hold);
-        Reservation::Held
+        state.queue.leave(player_id);
+        state.expected.remove(player_id);
+        state.reservations.insert(player_id.to_owned(), now + hold);
+        Reservation::Reserved
     }
 
     /// Whether a player without a slot would find none free.
     pub fn is_full_for(&self, player_id: &str) -> bool {
-        let mut run = self.run();
-        run.expire(Instant::now());
-        let has_slot = run.reservations.contains_key(player_id) || run.awaits(player_id);
-        !has_slot && run.occupied() >= self.spec.max_players
+        let mut state = self.state();
+        state.expire(Instant::now());
+        let has_slot = state.reservations.contains_key(player_id) || state.expects(player_id);
+        !has_slot && state.occupied() >= self.spec.max_players
     }
 
     /// Whether a slot is reserved for a player who was in the world a moment ago.
-    pub fn awaits(&self, player_id: &str) -> bool {
-        let mut run = self.run();
-        run.expire(Instant::now());
-        run.awaits(player_id)
+    pub fn expects(&self, player_id: &str) -> bool {
+        let mut state = self.state();
+        state.expire(Instant::now());
+        state.expects(player_id)
     }
 
     /// Reserves the slots of the players of a process that has ended.
-    pub(super) fn await_orphans(&self, players: Vec<String>, hold: Duration) {
+    pub(super) fn expect_players(&self, players: Vec<String>, hold: Duration) {
         let until = Instant::now() + hold;
         let players = players.into_iter().map(|player| (player, until));
-        self.run().orphans = players.collect();
+        self.state().expected = players.collect();
     }
 
     /// Releases a slot after a failed join.
     pub fn release(&self, player_id: &str) {
-        if self.run().reservations.remove(player_id).is_some() {
+        if self.state().reservations.remove(player_id).is_some() {
             self.slots.send_modify(|count| *count += 1);
         }
     }
 
     /// Adds a player to the queue or renews the entry; `None` when the queue is full.
-    pub fn queue_up(&self, player_id: &str) -> Option<Turn> {
-        self.run().queue.take(player_id, Instant::now())
+    pub fn enqueue(&self, player_id: &str) -> Option<QueuePosition> {
+        self.state().queue.take(player_id, Instant::now())
     }
 
     /// Removes a player from the queue.
     pub fn leave_queue(&self, player_id: &str) {
-        self.run().queue.leave(player_id);
+        self.state().queue.leave(player_id);
         self.slots.send_modify(|count| *count += 1);
     }
 
@@ -439,87 +439,87 @@ impl WorldProcess {
 
     /// Whether a room code is required to enter.
     pub fn is_private(&self) -> bool {
-        self.run().private
+        self.state().private
     }
 
     pub(crate) fn set_private(&self, private: bool) {
-        self.run().private = private;
+        self.state().private = private;
     }
 
     /// How long the world has been empty; `None` while a player is in it or joining.
     pub(super) fn empty_for(&self) -> Option<Duration> {
         let now = Instant::now();
-        let mut run = self.run();
-        run.expire(now);
-        (run.occupied() == 0).then(|| now.duration_since(run.empty_since))
+        let mut state = self.state();
+        state.expire(now);
+        (state.occupied() == 0).then(|| now.duration_since(state.empty_since))
     }
 
     /// Consumes `count` data store requests of the world's allowance. The game server's own limit
     /// is lower; this one protects against a game server that ignores it.
     pub fn take_store_requests(&self, count: usize) -> bool {
         let now = Instant::now();
-        let mut run = self.run();
-        let allowance = store_allowance(run.players);
-        let filled = now.duration_since(run.store_at).as_secs_f64() * allowance / 60.0;
-        run.store_at = now;
-        run.store_left = (run.store_left + filled).min(allowance);
-        let enough = run.store_left >= count as f64;
+        let mut state = self.state();
+        let allowance = store_allowance(state.players);
+        let filled = now.duration_since(state.store_at).as_secs_f64() * allowance / 60.0;
+        state.store_at = now;
+        state.store_left = (state.store_left + filled).min(allowance);
+        let enough = state.store_left >= count as f64;
         if enough {
-            run.store_left -= count as f64;
+            state.store_left -= count as f64;
         }
         enough
     }
 
     /// Slots in use: players in the world, joining players and disconnected players.
     pub fn occupied(&self) -> u32 {
-        let mut run = self.run();
-        run.expire(Instant::now());
-        run.occupied()
+        let mut state = self.state();
+        state.expire(Instant::now());
+        state.occupied()
     }
 
     /// Number of players in the last heartbeat.
     pub fn players(&self) -> u32 {
-        self.run().players
+        self.state().players
     }
 
     pub(super) fn script_errors(&self) -> u64 {
-        self.run().script_errors
+        self.state().script_errors
     }
 
-    pub(super) fn silence(&self) -> Duration {
-        self.run().reported_at.elapsed()
+    pub(super) fn since_heartbeat(&self) -> Duration {
+        self.state().reported_at.elapsed()
     }
 
     /// Time since the process was launched.
     pub(crate) fn since_launch(&self) -> Duration {
-        self.run().launched_at.elapsed()
+        self.state().launched_at.elapsed()
     }
 
     pub(super) fn count_crash(&self) {
-        let mut run = self.run();
-        run.crashes += 1;
-        run.players = 0;
-        run.away.clear();
-        run.pid = None;
+        let mut state = self.state();
+        state.crashes += 1;
+        state.players = 0;
+        state.away.clear();
+        state.pid = None;
     }
 
     /// Disables a script from the next launch on. Returns `false` if it is disabled already.
     pub(super) fn disable_script(&self, path: &str) -> bool {
-        let mut run = self.run();
-        let added = !run.disabled_scripts.iter().any(|known| known == path);
+        let mut state = self.state();
+        let added = !state.disabled_scripts.iter().any(|known| known == path);
         if added {
-            run.disabled_scripts.push(path.to_owned());
+            state.disabled_scripts.push(path.to_owned());
         }
         added
     }
 
-    /// Scripts that this world must not run.
+    /// Scripts that this world must not state.
     pub fn disabled_scripts(&self) -> Vec<String> {
-        self.run().disabled_scripts.clone()
+        self.state().disabled_scripts.clone()
     }
 
     pub(super) fn is(&self, id: &str) -> bool {
-        self.spec.world_id == id || self.run().server_id == id
+        self.spec.world_id == id || self.state().server_id == id
     }
 
     /// Description for the server browser.
@@ -540,34 +540,34 @@ impl WorldProcess {
             Phase::Stopping | Phase::Ended(_) => "stopping",
             Phase::BackingOff { .. } => "backing_off",
         };
-        let run = self.run();
+        let state = self.state();
         ServerInfo {
-            server_id: run.server_id.clone(),
+            server_id: state.server_id.clone(),
             world_id: self.spec.world_id.clone(),
             game_id: self.spec.game_id.clone(),
             room_code: self.spec.room_code.clone(),
             state: state.to_owned(),
-            pid: run.pid,
-            players: run.players,
-            reserved: u32::try_from(run.reservations.len()).unwrap_or(u32::MAX),
+            pid: state.pid,
+            players: state.players,
+            reserved: u32::try_from(state.reservations.len()).unwrap_or(u32::MAX),
             max_players: self.spec.max_players,
-            tick: run.tick,
-            tick_ms_p99: run.tick_ms_p99,
-            crashes: run.crashes,
-            uptime_s: u32::try_from(run.launched_at.elapsed().as_secs()).unwrap_or(u32::MAX),
+            tick: state.tick,
+            tick_ms_p99: state.tick_ms_p99,
+            crashes: state.crashes,
+            uptime_s: u32::try_from(state.launched_at.elapsed().as_secs()).unwrap_or(u32::MAX),
         }
     }
 
-    fn run(&self) -> MutexGuard<'_, Run> {
+    fn state(&self) -> MutexGuard<'_, ProcessState> {
         // Every critical section leaves the state consistent, even on a panic.
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Run {
+impl ProcessState {
     fn occupied(&self) -> u32 {
-        let orphans = self.orphans.keys().filter(|id| !self.away.contains(*id));
-        let awaited = self.away.iter().chain(orphans);
+        let expected = self.expected.keys().filter(|id| !self.away.contains(*id));
+        let awaited = self.away.iter().chain(expected);
         // A reconnecting player who has a reservation counts once.
         let awaited = awaited.filter(|id| !self.reservations.contains_key(*id));
         let held = self.reservations.len() + awaited.count();
@@ -575,8 +575,8 @@ impl Run {
             .saturating_add(u32::try_from(held).unwrap_or(u32::MAX))
     }
 
-    fn awaits(&self, player_id: &str) -> bool {
-        self.away.contains(player_id) || self.orphans.contains_key(player_id)
+    fn expects(&self, player_id: &str) -> bool {
+        self.away.contains(player_id) || self.expected.contains_key(player_id)
     }
 
     /// Whether the world has no players and no disconnected ones who may return.
@@ -586,7 +586,7 @@ impl Run {
 
     fn expire(&mut self, now: Instant) {
         self.reservations.retain(|_, until| *until > now);
-        self.orphans.retain(|_, until| *until > now);
+        self.expected.retain(|_, until| *until > now);
     }
 
     fn release_oldest(&mut self, count: u32) {

@@ -9,13 +9,13 @@ use tokio::time::Instant;
 /// Players that may wait for one world.
 const WAITING_MAX: usize = 1000;
 /// Waiting players poll at least once a second.
-const SILENCE_MAX: Duration = Duration::from_secs(6);
+const POLL_TIMEOUT: Duration = Duration::from_secs(6);
 /// Weight of a new measurement in the moving average of departure intervals.
 const DEPARTURE_WEIGHT: f64 = 0.3;
 
 /// Position in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct QueuePosition {
     /// Position, from 1.
     pub position: u32,
     /// Number of players in the queue.
@@ -50,12 +50,12 @@ impl Queue {
     /// Number of players ahead of this player; all of them if the player is not in the queue.
     pub fn ahead_of(&mut self, player_id: &str, now: Instant) -> usize {
         self.waiting
-            .retain(|waiter| now.duration_since(waiter.asked_at) < SILENCE_MAX);
+            .retain(|waiter| now.duration_since(waiter.asked_at) < POLL_TIMEOUT);
         self.index_of(player_id).unwrap_or(self.waiting.len())
     }
 
     /// Adds a player or renews the entry; `None` when the queue is full.
-    pub fn take(&mut self, player_id: &str, now: Instant) -> Option<Turn> {
+    pub fn take(&mut self, player_id: &str, now: Instant) -> Option<QueuePosition> {
         let index = self.ahead_of(player_id, now);
         match self.waiting.get_mut(index) {
             Some(waiter) => waiter.asked_at = now,
@@ -65,7 +65,7 @@ impl Queue {
                 asked_at: now,
             }),
         }
-        Some(Turn {
+        Some(QueuePosition {
             position: u32::try_from(index + 1).unwrap_or(u32::MAX),
             waiting: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
             expected: self.expected(index, now),

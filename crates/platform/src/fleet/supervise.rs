@@ -7,7 +7,7 @@ use std::time::Duration;
 use frolic_protocol::ticket;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
-use super::adopt::ADOPTION_PATIENCE;
+use super::adopt::ADOPTION_TIMEOUT;
 use super::launcher::{GameServer, LaunchRequest, ServerExit};
 use super::process::{End, Phase, WorldProcess};
 use super::{Fleet, backoff};
@@ -36,13 +36,17 @@ enum Outcome {
 pub(super) async fn supervise(
     fleet: Fleet,
     server: Arc<WorldProcess>,
-    survivor: Option<Box<dyn GameServer>>,
+    adopted_process: Option<Box<dyn GameServer>>,
 ) {
-    let end = run_until_end(&fleet, &server, survivor).await;
+    let end = run_until_end(&fleet, &server, adopted_process).await;
     match &end {
         End::Stopped => tracing::info!(world = server.spec.world_id, "game server stopped"),
         End::Failed(why) => {
-            tracing::error!(world = server.spec.world_id, why, "giving up on a game server");
+            tracing::error!(
+                world = server.spec.world_id,
+                why,
+                "giving up on a game server"
+            );
         }
     }
     fleet.remove(&server, end).await;
@@ -51,15 +55,15 @@ pub(super) async fn supervise(
 async fn run_until_end(
     fleet: &Fleet,
     server: &Arc<WorldProcess>,
-    mut survivor: Option<Box<dyn GameServer>>,
+    mut adopted_process: Option<Box<dyn GameServer>>,
 ) -> End {
     let settings = fleet.settings().clone();
     let mut crashes_in_a_row = 0;
     loop {
-        let adopted = survivor.is_some();
-        let outcome = match survivor.take() {
+        let adopted = adopted_process.is_some();
+        let outcome = match adopted_process.take() {
             Some(mut process) => {
-                watch_process(fleet, server, process.as_mut(), ADOPTION_PATIENCE).await
+                watch_process(fleet, server, process.as_mut(), ADOPTION_TIMEOUT).await
             }
             None => run_once(fleet, server).await,
         };
@@ -77,7 +81,11 @@ async fn run_until_end(
             // The adopted process does not call this platform. The next join starts the world
             // again.
             Outcome::NeverReady(why) if adopted => {
-                tracing::warn!(world = server.spec.world_id, why, "could not adopt a game server");
+                tracing::warn!(
+                    world = server.spec.world_id,
+                    why,
+                    "could not adopt a game server"
+                );
                 return End::Stopped;
             }
             // Without a pause: players wait to reconnect, and the next launch omits the failing
@@ -96,13 +104,13 @@ async fn run_until_end(
             }
             Outcome::Blamed(script) => {
                 let why = format!("too many of its scripts had to be disabled, {script} last");
-                fleet.note_failure(&server.spec.revision);
+                fleet.record_failure(&server.spec.revision);
                 return End::Failed(why);
             }
             // The first launch of a package that cannot start: report it to waiting players at
             // once. The fleet stores the pause per package.
             Outcome::NeverReady(why) if crashes_in_a_row == 0 => {
-                fleet.note_failure(&server.spec.revision);
+                fleet.record_failure(&server.spec.revision);
                 return End::Failed(why);
             }
             Outcome::NeverReady(why) => why,
@@ -122,7 +130,7 @@ async fn run_until_end(
             "game server crashed"
         );
         if crashes_in_a_row >= settings.crashes_max {
-            fleet.note_failure(&server.spec.world_id);
+            fleet.record_failure(&server.spec.world_id);
             return End::Failed(format!(
                 "it crashed {crashes_in_a_row} times in a row: {why}"
             ));
@@ -142,8 +150,8 @@ async fn run_until_end(
 async fn count_crash(fleet: &Fleet, server: &WorldProcess) {
     server.count_crash();
     fleet.count_crash();
-    let players = fleet.were_present(&server.spec.world_id, 0).await;
-    server.await_orphans(players, fleet.settings().resume_hold);
+    let players = fleet.players_present(&server.spec.world_id, 0).await;
+    server.expect_players(players, fleet.settings().resume_hold);
 }
 
 /// Pauses before the next launch. Returns `false` if the server was asked to stop.
@@ -205,7 +213,7 @@ async fn watch_process(
         match &*phase.borrow_and_update() {
             Phase::Ready(_) if ready_at.is_none() => {
                 ready_at = Some(Instant::now());
-                fleet.note_start(server.since_launch());
+                fleet.record_start(server.since_launch());
                 tracing::info!(
                     world = server.spec.world_id,
                     after_ms = server.since_launch().as_millis(),
@@ -221,7 +229,7 @@ async fn watch_process(
             _ = watch.tick() => {
                 let stuck = match ready_at {
                     None if server.since_launch() > timeout => "it was not ready in time",
-                    Some(_) if server.silence() > settings.heartbeat_timeout => "it stopped responding",
+                    Some(_) if server.since_heartbeat() > settings.heartbeat_timeout => "it stopped responding",
                     _ => continue,
                 };
                 process.kill();

@@ -7,7 +7,7 @@ use super::{Fleet, FleetError, Phase, WorldProcess, WorldSpec};
 
 /// Address of a world's process for requests of the control plane.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct InternalEndpoint {
     /// Base URL of its internal routes.
     pub url: String,
     /// Bearer token for the routes.
@@ -31,13 +31,13 @@ impl Fleet {
     }
 
     /// Address for requests to the process of a world that is ready.
-    pub fn door(&self, server: &WorldProcess) -> Option<Door> {
+    pub fn internal_endpoint(&self, server: &WorldProcess) -> Option<InternalEndpoint> {
         let Phase::Ready(endpoints) = server.phase() else {
             return None;
         };
         let local = crate::address::local_ip(self.host());
         let address = SocketAddr::new(local, endpoints.websocket_port);
-        Some(Door {
+        Some(InternalEndpoint {
             url: format!("http://{address}/internal"),
             token: server.token()?,
         })

@@ -9,15 +9,15 @@ use sqlx::AnyPool;
 use tokio::time::Instant;
 
 use crate::Platform;
-use crate::db::{self, Trouble};
+use crate::db::{self, DbErrorKind};
 use crate::metrics::Counter;
 
 /// A probe is due after this time without a commit.
-const PROBE_EVERY: Duration = Duration::from_secs(5);
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval between probes while writes fail.
-const PROBE_AGAIN: Duration = Duration::from_secs(1);
+const FAULT_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// A slower probe counts as a fault as well.
-const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A small write may still fit on a disk where a large one does not. Therefore a commit ends a
 /// fault only if nothing has failed for this time.
 const QUIET: Duration = Duration::from_secs(2);
@@ -118,7 +118,7 @@ impl WriteHealth {
     /// Whether writes fail or no commit was reported for a while.
     fn is_probe_due(&self, now: Instant) -> bool {
         let state = self.state();
-        state.fault.is_some() || now.duration_since(state.last_commit) >= PROBE_EVERY
+        state.fault.is_some() || now.duration_since(state.last_commit) >= PROBE_INTERVAL
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -128,9 +128,9 @@ impl WriteHealth {
 
 /// Reason that affects every write; `None` if the error concerns one request only.
 pub(crate) fn fault_of(error: &sqlx::Error) -> Option<&'static str> {
-    match Trouble::of(error) {
-        Trouble::Away => Some(reason_of(error)),
-        Trouble::Busy | Trouble::Text | Trouble::Ours => None,
+    match DbErrorKind::of(error) {
+        DbErrorKind::Unavailable => Some(reason_of(error)),
+        DbErrorKind::Conflict | DbErrorKind::InvalidText | DbErrorKind::Internal => None,
     }
 }
 
@@ -159,21 +159,21 @@ fn reason_of(error: &sqlx::Error) -> &'static str {
 /// Probes the database for as long as the future is polled.
 pub async fn watch(platform: Platform) {
     let health = platform.write_health();
-    let mut every = tokio::time::interval(PROBE_AGAIN);
+    let mut every = tokio::time::interval(FAULT_PROBE_INTERVAL);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         every.tick().await;
         if health.is_probe_due(Instant::now()) {
-            probe_in_time(platform.db(), health).await;
+            probe_with_timeout(platform.db(), health).await;
         }
     }
 }
 
 /// Runs one probe. A probe that hangs is reported and still waited for, so that at most one runs.
-async fn probe_in_time(db: &AnyPool, health: &WriteHealth) {
+async fn probe_with_timeout(db: &AnyPool, health: &WriteHealth) {
     let mut probe = std::pin::pin!(probe(db));
     loop {
-        match tokio::time::timeout(PROBE_PATIENCE, probe.as_mut()).await {
+        match tokio::time::timeout(PROBE_TIMEOUT, probe.as_mut()).await {
             Ok(Ok(())) => return health.committed(),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "a probe write failed");
@@ -213,9 +213,15 @@ mod tests {
         health.note_commit(at(100));
         health.note("full", at(1000));
         assert_eq!(health.fault().map(|fault| fault.since), Some(at(0)));
-        assert!(health.is_probe_due(at(1001)), "a probe is due during a fault");
+        assert!(
+            health.is_probe_due(at(1001)),
+            "a probe is due during a fault"
+        );
         health.note_commit(at(2900));
-        assert!(health.fault().is_some(), "a commit within the quiet period must not end the fault");
+        assert!(
+            health.fault().is_some(),
+            "a commit within the quiet period must not end the fault"
+        );
         health.note_commit(at(3000));
         assert_eq!(health.fault(), None);
         let text = health.prometheus();

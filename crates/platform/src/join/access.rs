@@ -4,11 +4,11 @@ use sqlx::AnyPool;
 
 use crate::Platform;
 use crate::auth::Role;
+use crate::catalog::access;
 use crate::error::ApiError;
 use crate::games::{self, GameRow};
 use crate::moderation;
-use crate::spells::Actor;
-use crate::store::access;
+use crate::spells::Principal;
 use crate::worlds::{self, WorldRow, helpers};
 
 /// How a user addressed a world.
@@ -28,7 +28,7 @@ pub enum Via {
 /// 404 when the user may not learn that the world exists, 403 for a game that was taken down.
 pub async fn may_enter(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     world: &WorldRow,
     via: Via,
 ) -> Result<GameRow, ApiError> {
@@ -39,7 +39,7 @@ pub async fn may_enter(
     // loaded.
     if !trusted
         && (!known || is_blocked(db, world.owner_id(), user_id).await?)
-        && !helpers::is_one(db, &world.spec.world_id, user_id).await?
+        && !helpers::is_helper(db, &world.spec.world_id, user_id).await?
     {
         return Err(worlds::unknown_world());
     }
@@ -52,7 +52,7 @@ pub async fn may_enter(
 /// 404 for a game that the user may not see, 403 for one that moderators took down.
 pub async fn open_game(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     game_id: &str,
 ) -> Result<GameRow, ApiError> {
     let game = games::find(platform.db(), game_id).await?;

@@ -87,7 +87,7 @@ impl<'a> Matchmaker<'a> {
         loop {
             match place::find(self.platform, self.session, &self.target).await {
                 Ok(PlaceOutcome::Reserved(server)) => {
-                    if let Some(placement) = self.settle(server, &report).await? {
+                    if let Some(placement) = self.wait_until_ready(server, &report).await? {
                         return Ok(placement);
                     }
                 }
@@ -117,7 +117,7 @@ impl<'a> Matchmaker<'a> {
 
     /// Waits on a reserved slot until the server is ready; `None` when the server stopped or failed
     /// and another attempt makes sense.
-    async fn settle(
+    async fn wait_until_ready(
         &mut self,
         server: Arc<WorldProcess>,
         report: &impl Fn(JoinStatus),
@@ -140,7 +140,7 @@ impl<'a> Matchmaker<'a> {
                         beside: self.target.beside(),
                     }));
                 }
-                Phase::Ended(End::Failed(why)) => return self.start_failed(why).map(|()| None),
+                Phase::Ended(End::Failed(why)) => return self.handle_failed_start(why).map(|()| None),
                 Phase::Ended(End::Stopped) => return Ok(None),
                 Phase::Starting | Phase::Stopping | Phase::BackingOff { .. } => {
                     report(self.starting(&server, &now));
@@ -151,14 +151,14 @@ impl<'a> Matchmaker<'a> {
                 return Err(FleetError::StartTimeout.into());
             };
             // The reservation is renewed, because a start may take longer than its lifetime.
-            if self.platform.fleet().hold(&server, self.player_id()) == Reservation::Full {
+            if self.platform.fleet().renew_reservation(&server, self.player_id()) == Reservation::Full {
                 return Ok(None);
             }
         }
     }
 
     fn starting(&self, server: &WorldProcess, phase: &Phase) -> JoinStatus {
-        let usual = self.platform.fleet().usual_start();
+        let usual = self.platform.fleet().average_start();
         let (stage, message, expected) = match phase {
             Phase::BackingOff { until } => {
                 let pause = until.saturating_duration_since(Instant::now());
@@ -180,7 +180,7 @@ impl<'a> Matchmaker<'a> {
     }
 
     /// A failed start is reported at once, except that a pending join allows a few failures.
-    fn start_failed(&mut self, why: String) -> Result<(), ApiError> {
+    fn handle_failed_start(&mut self, why: String) -> Result<(), ApiError> {
         self.failed_starts += 1;
         match self.wait_policy {
             WaitPolicy::WhilePolled if self.failed_starts < FAILED_STARTS_MAX => Ok(()),
@@ -199,7 +199,7 @@ impl<'a> Matchmaker<'a> {
         let mut slots = server.watch_slots();
         let mut phase = server.watch_phase();
         phase.mark_unchanged();
-        let position = server.queue_up(self.player_id());
+        let position = server.enqueue(self.player_id());
         let claim = Claim::new(server, self.player_id(), WorldProcess::leave_queue);
         let Some(entry) = position else {
             return Err(full.into());
@@ -260,14 +260,15 @@ impl<'a> Matchmaker<'a> {
     ) -> Result<(), ApiError> {
         let status = match &error {
             FleetError::TooManyServers => {
-                if self.platform.fleet().make_room() {
+                if self.platform.fleet().stop_longest_empty() {
                     // Also for joins that do not wait, because a stop takes only a moment.
                     tracing::debug!("a join waits for an empty world to stop");
                 }
                 JoinStatus {
                     stage: JoinStage::MachineFull,
-                    message: "All game servers are in use; your world starts as soon as one is free"
-                        .to_owned(),
+                    message:
+                        "All game servers are in use; your world starts as soon as one is free"
+                            .to_owned(),
                     queue: None,
                     expected: None,
                 }
@@ -276,7 +277,7 @@ impl<'a> Matchmaker<'a> {
                 stage: JoinStage::Restarting,
                 message: "The world crashed and will restart in a moment".to_owned(),
                 queue: None,
-                expected: Some(*retry_after + self.platform.fleet().usual_start()),
+                expected: Some(*retry_after + self.platform.fleet().average_start()),
             },
             _ => return Err(error.into()),
         };
@@ -325,11 +326,7 @@ struct Claim {
 }
 
 impl Claim {
-    fn new(
-        server: &Arc<WorldProcess>,
-        player_id: &str,
-        release: fn(&WorldProcess, &str),
-    ) -> Self {
+    fn new(server: &Arc<WorldProcess>, player_id: &str, release: fn(&WorldProcess, &str)) -> Self {
         Self {
             server: server.clone(),
             player_id: player_id.to_owned(),

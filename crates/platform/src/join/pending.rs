@@ -19,13 +19,13 @@ use crate::fleet::Placement;
 use crate::ids;
 
 /// Pending joins at the same time.
-const WAITS_MAX: usize = 5000;
+const PENDING_MAX: usize = 5000;
 /// Pending joins of one user; enough for a few browser tabs.
-const WAITS_PER_PERSON_MAX: usize = 4;
+const PENDING_PER_USER_MAX: usize = 4;
 /// A join that is not polled for this long is cancelled.
-const SILENCE_MAX: Duration = Duration::from_secs(20);
+const POLL_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum duration of a pending join.
-const WAIT_MAX: Duration = Duration::from_secs(30 * 60);
+const PENDING_TIME_MAX: Duration = Duration::from_secs(30 * 60);
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// All pending joins.
@@ -77,12 +77,12 @@ impl PendingJoins {
     ) -> Result<Arc<PendingJoin>, ApiError> {
         let wait = Arc::new(PendingJoin::new(&session.user_id));
         let mut all = self.all();
-        if all.len() >= WAITS_MAX {
+        if all.len() >= PENDING_MAX {
             let message = "too many players are joining at the moment; try again in a few seconds";
             return Err(ApiError::unavailable("too_many_joins", message, 5));
         }
         let same = all.values().filter(|known| known.user_id == wait.user_id);
-        if same.count() >= WAITS_PER_PERSON_MAX {
+        if same.count() >= PENDING_PER_USER_MAX {
             return Err(ApiError::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too_many_joins",
@@ -136,7 +136,7 @@ impl PendingJoin {
         let mut state = self.state.subscribe();
         let first = state.wait_for(|state| state.done || state.step > 0);
         // The task reports a first status at once; without it there is nothing to return.
-        let _ = timeout(SILENCE_MAX, first).await;
+        let _ = timeout(POLL_TIMEOUT, first).await;
         let fresh = state.wait_for(|state| state.done || state.step > seen);
         let _ = timeout(patience, fresh).await;
         // The first poll also waits for the outcome, as the client prefers.
@@ -216,10 +216,10 @@ impl PendingJoin {
             }
             // A waiting request counts as polling.
             let polling = self.state.receiver_count() > 0;
-            if !polling && self.polled_at().elapsed() > SILENCE_MAX {
+            if !polling && self.polled_at().elapsed() > POLL_TIMEOUT {
                 return;
             }
-            if self.begun.elapsed() > WAIT_MAX {
+            if self.begun.elapsed() > PENDING_TIME_MAX {
                 return;
             }
         }
@@ -230,7 +230,9 @@ impl PendingJoin {
     }
 
     fn polled_at(&self) -> MutexGuard<'_, Instant> {
-        self.polled_at.lock().unwrap_or_else(PoisonError::into_inner)
+        self.polled_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outcome(&self) -> MutexGuard<'_, Option<Result<Placement, ApiError>>> {
@@ -260,7 +262,7 @@ async fn run(platform: Platform, session: Session, target: Target, pending: Arc<
         let gone = ApiError::not_found("join_not_found", "this join was cancelled; join again");
         pending.finish(Err(gone));
     }
-    platform.waits().remove(&pending.join_id);
+    platform.pending_joins().remove(&pending.join_id);
 }
 
 /// Waits until the client has fetched the outcome or stopped polling.
@@ -277,8 +279,5 @@ async fn collected(pending: &PendingJoin) {
 }
 
 fn unknown() -> ApiError {
-    ApiError::not_found(
-        "join_not_found",
-        "unknown or expired join; join again",
-    )
+    ApiError::not_found("join_not_found", "unknown or expired join; join again")
 }

@@ -8,13 +8,13 @@ use super::companions;
 use crate::Platform;
 use crate::api::{Channel, JoinRequest};
 use crate::auth::Session;
+use crate::catalog::channels;
 use crate::error::ApiError;
 use crate::fleet::{FleetError, Phase, Step, WorldProcess, WorldSpec};
 use crate::games::{self, GameRow};
 use crate::social::{self, Invitation};
-use crate::spells::Actor;
-use crate::store::channels;
-use crate::worlds::{self, Wish, WorldRow};
+use crate::spells::Principal;
+use crate::worlds::{self, NewWorldSpec, WorldRow};
 
 /// Target of a join.
 #[derive(Clone, Debug)]
@@ -149,9 +149,9 @@ pub async fn find(
         }
         Target::Invite(_) => Err(social::unknown_invite().into()),
         Target::Game(id, channel) => {
-            let game = access::open_game(platform, &Actor::from(session), id).await?;
+            let game = access::open_game(platform, &Principal::from(session), id).await?;
             let game = channels::for_player(platform.db(), game, session, *channel).await?;
-            if let Some(server) = still_in(platform, session, &game.game_id).await {
+            if let Some(server) = closing_world_of(platform, session, &game.game_id).await {
                 return Ok(PlaceOutcome::Stopping(server));
             }
             place_in_game(platform, session, &game)
@@ -160,17 +160,19 @@ pub async fn find(
         }
         Target::NewWorld => {
             let game = default_game(platform).await?;
-            let wish = Wish {
+            let new = NewWorldSpec {
                 owned: true,
-                ..Wish::open_to_all(&game, &session.user_id)
+                ..NewWorldSpec::open_to_all(&game, &session.user_id)
             };
-            open_world(platform, &game, wish).await.map(PlaceOutcome::Reserved)
+            open_world(platform, &game, new)
+                .await
+                .map(PlaceOutcome::Reserved)
         }
     }
 }
 
 /// The stopping world of a game in which the player still is.
-async fn still_in(
+async fn closing_world_of(
     platform: &Platform,
     session: &Session,
     game_id: &str,
@@ -186,8 +188,8 @@ async fn enter(
     via: Via,
 ) -> Result<PlaceOutcome, PlaceError> {
     let spec = &world.spec;
-    access::may_enter(platform, &Actor::from(session), world, via).await?;
-    if let Some(server) = still_in(platform, session, &spec.game_id).await {
+    access::may_enter(platform, &Principal::from(session), world, via).await?;
+    if let Some(server) = closing_world_of(platform, session, &spec.game_id).await {
         return Ok(PlaceOutcome::Stopping(server));
     }
     // Protects the row from the cleanup while its server starts. A running world is not cleaned up,
@@ -226,8 +228,8 @@ async fn place_in_game(
     if let Some(server) = start_stored_world(platform, game, &session.user_id).await? {
         return Ok(server);
     }
-    let wish = Wish::open_to_all(game, &session.user_id);
-    open_world(platform, game, wish).await
+    let new = NewWorldSpec::open_to_all(game, &session.user_id);
+    open_world(platform, game, new).await
 }
 
 /// Starts a stored world of a persistent game and updates it to the game's newest version, so that
@@ -241,7 +243,7 @@ async fn start_stored_world(
         return Ok(None);
     }
     let db = platform.db();
-    let stored = worlds::kept_of_game(db, &game.game_id, game.channel).await?;
+    let stored = worlds::persistent_of_game(db, &game.game_id, game.channel).await?;
     let stopped = |world: &WorldRow| platform.fleet().server(&world.spec.world_id).is_none();
     // While a version is rolled out, a player without it must not revert a world to the older
     // version.
@@ -272,15 +274,15 @@ async fn start_stored_world(
 async fn open_world(
     platform: &Platform,
     game: &GameRow,
-    wish: Wish<'_>,
+    new: NewWorldSpec<'_>,
 ) -> Result<Arc<WorldProcess>, PlaceError> {
-    let (db, player_id) = (platform.db(), wish.created_by);
+    let (db, player_id) = (platform.db(), new.created_by);
     // Checked again at the start. Pending joins retry every second and should not create and delete
     // a row each time.
-    if !platform.fleet().has_room() {
+    if !platform.fleet().has_capacity() {
         return Err(FleetError::TooManyServers.into());
     }
-    let spec = worlds::create(db, game, wish, platform.clock().now_ms()).await?;
+    let spec = worlds::create(db, game, new, platform.clock().now_ms()).await?;
     match platform.fleet().open(&spec, player_id) {
         Ok(server) => Ok(server),
         Err(error) => {

@@ -217,7 +217,7 @@ async fn profile(
     Ok(Json(PublicProfile {
         user_id: row.try_get("user_id")?,
         username: row.try_get("username")?,
-        looks: shown_looks(looks.as_deref().unwrap_or("{}")),
+        looks: parse_looks(looks.as_deref().unwrap_or("{}")),
         joined_at: rfc3339(row.try_get("created_at")?),
     }))
 }
@@ -244,7 +244,7 @@ fn character(row: &AnyRow) -> Result<Character, sqlx::Error> {
     Ok(Character {
         character_id: row.try_get("character_id")?,
         name: row.try_get("name")?,
-        looks: shown_looks(row.try_get("looks")?),
+        looks: parse_looks(row.try_get("looks")?),
         active: row.try_get::<i64, _>("active")? != 0,
         version: to_u32(row.try_get("version")?),
         created_at: rfc3339(row.try_get("created_at")?),
@@ -253,7 +253,7 @@ fn character(row: &AnyRow) -> Result<Character, sqlx::Error> {
 }
 
 /// Parses stored looks; unknown values become defaults.
-pub fn shown_looks(text: &str) -> CharacterLooks {
+pub fn parse_looks(text: &str) -> CharacterLooks {
     serde_json::from_str(text).unwrap_or_default()
 }
 
@@ -264,7 +264,7 @@ fn clean_name(platform: &Platform, typed: &str) -> Result<String, ApiError> {
     }
     let name = names::clean(typed);
     let name = name.ok_or_else(|| refused("a character's name must contain letters or digits"))?;
-    names::check_decent(platform, &name)?;
+    names::check_inoffensive(platform, &name)?;
     Ok(name)
 }
 

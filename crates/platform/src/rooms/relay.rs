@@ -182,12 +182,16 @@ async fn send<M>(target: &mut (impl Sink<M> + Unpin), message: M, limit: Duratio
 }
 
 /// Converts a frame of the client for the server.
-fn from_client(incoming: Option<Result<ws::Message, axum::Error>>) -> Incoming<tungstenite::Message> {
+fn from_client(
+    incoming: Option<Result<ws::Message, axum::Error>>,
+) -> Incoming<tungstenite::Message> {
     match incoming {
         Some(Ok(ws::Message::Text(text))) => {
             Incoming::Message(tungstenite::Message::Text(text.as_str().into()))
         }
-        Some(Ok(ws::Message::Binary(bytes))) => Incoming::Message(tungstenite::Message::Binary(bytes)),
+        Some(Ok(ws::Message::Binary(bytes))) => {
+            Incoming::Message(tungstenite::Message::Binary(bytes))
+        }
         Some(Ok(ws::Message::Ping(_) | ws::Message::Pong(_))) => Incoming::Control,
         Some(Ok(ws::Message::Close(frame))) => Incoming::End(Ending::by_client(frame)),
         Some(Err(error)) => Incoming::End(match violation(&error.to_string()) {
@@ -206,7 +210,9 @@ fn from_server(
         Some(Ok(tungstenite::Message::Text(text))) => {
             Incoming::Message(ws::Message::Text(text.as_str().into()))
         }
-        Some(Ok(tungstenite::Message::Binary(bytes))) => Incoming::Message(ws::Message::Binary(bytes)),
+        Some(Ok(tungstenite::Message::Binary(bytes))) => {
+            Incoming::Message(ws::Message::Binary(bytes))
+        }
         Some(Ok(tungstenite::Message::Close(frame))) => Incoming::End(Ending::by_server(frame)),
         Some(Ok(_)) => Incoming::Control,
         Some(Err(_)) | None => Incoming::End(Ending::by_server(None)),
@@ -264,7 +270,11 @@ impl Ending {
             reason: frame.reason.as_str().into(),
         });
         Self {
-            client: Some(frame.unwrap_or_else(|| away("the world's server closed the connection; join again"))),
+            client: Some(
+                frame.unwrap_or_else(|| {
+                    away("the world's server closed the connection; join again")
+                }),
+            ),
             server: None,
         }
     }

@@ -15,7 +15,7 @@ use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
-use crate::profiles::shown_looks;
+use crate::profiles::parse_looks;
 use crate::{ids, worlds};
 
 /// Lifetime of a link after it was last requested.
@@ -113,7 +113,7 @@ async fn show(
     Ok(Json(InviteInfo {
         code: row.try_get("code")?,
         inviter: row.try_get("username")?,
-        looks: shown_looks(looks.as_deref().unwrap_or("{}")),
+        looks: parse_looks(looks.as_deref().unwrap_or("{}")),
         thumbnail_url: picture.map(|_| format!("/api/games/{game_id}/thumbnail")),
         game_id,
         game_name: row.try_get("name")?,
@@ -154,7 +154,7 @@ pub async fn resolve(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn sweep(db: &AnyPool, now_ms: i64) -> Result<(), sqlx::Error> {
+pub async fn delete_expired(db: &AnyPool, now_ms: i64) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM invites WHERE expires_at <= $1")
         .bind(now_ms)
         .execute(db)

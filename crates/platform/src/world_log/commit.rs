@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use frolic_protocol::keep::KeepBatch;
+use frolic_protocol::persist::PersistBatch;
 use sqlx::{AnyConnection, AnyPool, Executor};
 use tokio::sync::{mpsc, oneshot};
 
@@ -26,7 +26,7 @@ pub struct Committer {
 
 struct Job {
     world_id: String,
-    batch: KeepBatch,
+    batch: PersistBatch,
     now_ms: i64,
     reply: oneshot::Sender<Result<Committed<u64>, ApiError>>,
 }
@@ -46,7 +46,7 @@ impl Committer {
     pub async fn store(
         &self,
         world_id: &str,
-        batch: KeepBatch,
+        batch: PersistBatch,
         now_ms: i64,
     ) -> Result<Committed<u64>, ApiError> {
         let (reply, response) = oneshot::channel();

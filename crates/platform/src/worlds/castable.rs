@@ -11,7 +11,7 @@ use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
 use crate::remote_commands;
-use crate::spells::Actor;
+use crate::spells::Principal;
 
 /// Worlds in the list.
 const LIST_MAX: i64 = 50;
@@ -26,7 +26,7 @@ static ALLOWED: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
 ///
 /// # Errors
 /// When the database or the blob store fails.
-pub async fn of(platform: &Platform, actor: &Actor) -> Result<Vec<WorldInfo>, ApiError> {
+pub async fn of(platform: &Platform, actor: &Principal) -> Result<Vec<WorldInfo>, ApiError> {
     let query = format!(
         "SELECT {COLUMNS} FROM worlds WHERE owner_id = $1
            OR world_id IN (SELECT world_id FROM world_helpers WHERE user_id = $1)

@@ -31,7 +31,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn is_one(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
+pub async fn is_helper(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
     let row =
         sqlx::query("SELECT 1 AS one FROM world_helpers WHERE world_id = $1 AND user_id = $2")
             .bind(world_id)

@@ -12,19 +12,19 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    Asker, COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish, WorldRow, find, unknown_world,
+    Asker, COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec, WorldRow, find, unknown_world,
 };
 use crate::Platform;
 use crate::api::{ErrorBody, NewWorld, WorldChange, WorldInfo, WorldList};
 use crate::auth::Session;
+use crate::catalog::{access, channels};
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
 use crate::games::{self, GameRow};
-use crate::moderation::Member;
+use crate::moderation::ActiveSession;
 use crate::names;
 use crate::paging::{PER_PAGE, Page};
-use crate::store::{access, channels};
 use crate::texts;
 
 /// Worlds that one user may own.
@@ -136,7 +136,7 @@ async fn list(
 )]
 async fn create(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     OptionalJson(request): OptionalJson<NewWorld>,
 ) -> Result<Response, ApiError> {
     let world = create_owned(&platform, &session, request).await?;
@@ -180,7 +180,7 @@ pub async fn create_owned(
     }
     let name = readable(request.name.as_deref().unwrap_or_default());
     if let Some(name) = &name {
-        names::check_decent(platform, name)?;
+        names::check_inoffensive(platform, name)?;
     }
     let name = name.unwrap_or_else(|| default_name(owner, &game));
     let description = request.description.unwrap_or_default();
@@ -285,10 +285,13 @@ async fn change(
     let name = match &change.name {
         None => world.name.clone(),
         Some(typed) => readable(typed).ok_or_else(|| {
-            ApiError::bad_request("invalid_name", "the name of a world must contain readable characters")
+            ApiError::bad_request(
+                "invalid_name",
+                "the name of a world must contain readable characters",
+            )
         })?,
     };
-    names::check_decent(&platform, &name)?;
+    names::check_inoffensive(&platform, &name)?;
     let description = change.description.as_ref();
     let description = description.map_or(world.description.clone(), |typed| {
         texts::lines(typed, DESCRIPTION_CHARS_MAX)
@@ -356,7 +359,7 @@ async fn delete(
 async fn publish_list(platform: &Platform) -> Result<(), sqlx::Error> {
     let listed = super::public(platform).await?;
     let event = serde_json::json!({ "worlds": listed });
-    platform.sockets().tell_all("world.list_updated", &event);
+    platform.sockets().broadcast("world.list_updated", &event);
     Ok(())
 }
 

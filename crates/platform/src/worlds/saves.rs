@@ -7,7 +7,7 @@
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
-use frolic_protocol::keep::SavedWorld;
+use frolic_protocol::persist::SavedWorld;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 use utoipa_axum::router::OpenApiRouter;
@@ -137,7 +137,7 @@ async fn restore(
         .fetch_one(&mut *transaction)
         .await?
         .try_get("op_seq")?;
-    let label = ("Before going back".to_owned(), true);
+    let label = ("Before restoring".to_owned(), true);
     let now_ms = platform.clock().now_ms();
     let saved = write_save(&mut transaction, now_ms, asker, world_id, label, before).await?;
     delete_old_automatic(&mut transaction, world_id).await?;
@@ -146,7 +146,7 @@ async fn restore(
     transaction.commit().await?;
     // A process that was started in the meantime has loaded the old state and must not store it.
     end(platform, world_id).await;
-    socketio::set_back(platform, world_id).await?;
+    socketio::send_reset(platform, world_id).await?;
     tracing::info!(world = world_id, by = asker.user_id(), "world restored");
     Ok(saved)
 }

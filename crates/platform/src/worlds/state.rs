@@ -5,7 +5,7 @@ use std::io::Read;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use frolic_protocol::keep::{
+use frolic_protocol::persist::{
     CHECKPOINT_BYTES_MAX, Checkpoint, SECTION_BYTES_MAX, SECTIONS_MAX, SavedWorld, Section,
 };
 use frolic_protocol::ops::LoggedOp;
@@ -73,7 +73,9 @@ pub fn from_api(state: WorldState) -> Result<SavedWorld, ApiError> {
     } in state.sections
     {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            return Err(refused("the name of a section must have 1 to 128 bytes".to_owned()));
+            return Err(refused(
+                "the name of a section must have 1 to 128 bytes".to_owned(),
+            ));
         }
         let bytes = BASE64
             .decode(data)

@@ -9,7 +9,7 @@ use frolic_protocol::{Args, Value};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 
-use crate::lasting::Process;
+use crate::persistence::Process;
 use crate::support::{TestPlatform, error_of, game_files};
 
 /// A game server as seen by the data store.
@@ -315,8 +315,8 @@ async fn lists_filter_by_prefix_and_paginate() {
 #[tokio::test]
 async fn limits_are_named_and_affect_only_their_request() {
     let platform = TestPlatform::start_with(|settings| {
-        settings.store.keys_per_game = 3;
-        settings.store.bytes_per_game = 1000;
+        settings.datastore.keys_per_game = 3;
+        settings.datastore.bytes_per_game = 1000;
     })
     .await;
     let world = World::join(&platform, "sample").await;

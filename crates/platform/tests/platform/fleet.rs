@@ -94,7 +94,7 @@ async fn a_world_that_keeps_crashing_is_given_up() {
     })
     .await;
     let joined = platform.join(json!({ "game_id": "sample" })).await;
-    platform.stage.plan([Plan::FailWhenTold, Plan::FailAtStart]);
+    platform.stage.plan([Plan::FailOnSignal, Plan::FailAtStart]);
     let ada = platform.login("Ada").await;
     platform.stage.crash_all();
     platform.stage.wait_for_launches(2).await;
@@ -122,7 +122,7 @@ async fn a_server_without_heartbeats_is_replaced() {
         settings.fleet.heartbeat_timeout = Duration::from_millis(300);
     })
     .await;
-    platform.stage.plan([Plan::FallSilent]);
+    platform.stage.plan([Plan::NoHeartbeats]);
     let before = platform.join(json!({ "game_id": "sample" })).await;
     platform.stage.wait_for_launches(2).await;
     let after = platform.join(json!({ "world_id": before.world_id })).await;
@@ -197,7 +197,9 @@ async fn admins_stop_and_drain_servers() {
 #[tokio::test]
 async fn shutdown_stops_every_server_even_one_that_ignores_it() {
     let platform = TestPlatform::start_with(quick).await;
-    platform.stage.plan([Plan::Run, Plan::Stubborn, Plan::Run]);
+    platform
+        .stage
+        .plan([Plan::Run, Plan::IgnoreStop, Plan::Run]);
     for _ in 0..3 {
         platform.join(json!({})).await;
     }

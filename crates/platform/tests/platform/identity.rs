@@ -167,7 +167,10 @@ async fn forged_and_foreign_tokens_are_refused() {
         ),
         ("an HMAC with the public key", confused),
         ("nonsense", "a.b.c".to_owned()),
-        ("a token that is too long", format!("{good}{}", "A".repeat(9_000))),
+        (
+            "a token that is too long",
+            format!("{good}{}", "A".repeat(9_000)),
+        ),
     ] {
         let response = exchange(&platform, &token).await;
         assert_eq!(
@@ -209,7 +212,7 @@ async fn keys_rotate_and_cached_keys_survive_an_outage_of_the_issuer() {
     // not.
     issuer.go_down();
     login(&platform, &next.sign(json!({}))).await;
-    issuer.answer_without_end();
+    issuer.respond_endlessly();
     login(&platform, &next.sign(json!({}))).await;
     let response = exchange(&platform, &rsa.sign(json!({}))).await;
     assert_eq!(error_of(response).await.0, 401);

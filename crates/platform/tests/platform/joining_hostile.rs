@@ -15,7 +15,7 @@ use crate::support::{TestPlatform, error_of, game_files};
 #[tokio::test]
 async fn an_expired_session_cannot_join_or_poll() {
     let platform = TestPlatform::start().await;
-    platform.stage.plan([Plan::WhenTold]);
+    platform.stage.plan([Plan::OnSignal]);
     let ada = platform.login("Ada").await;
     let request = platform.request(Method::POST, "/join");
     let request = request.header("prefer", "respond-async");

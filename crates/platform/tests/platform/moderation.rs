@@ -5,12 +5,12 @@ use frolic_platform::api::{
     NoticeList, NoticeState, OwnReport, OwnReportList, Report, ReportList, ReportStatus, RuleList,
     Verdict,
 };
-use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
+use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::lasting::Process;
+use crate::persistence::Process;
 use crate::support::{ADMIN_TOKEN, START_MS, TestPlatform, error_of, game_files};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -391,7 +391,7 @@ async fn enter(platform: &TestPlatform, who: &LoginResponse) -> String {
         told: Vec::new(),
     };
     let process = Process::newest(platform).await;
-    let batch = KeepBatch {
+    let batch = PersistBatch {
         players: vec![player],
         ..process.batch([])
     };

@@ -2,12 +2,12 @@
 //! it; the rules of `POST /join` apply.
 
 use frolic_platform::api::{JoinResponse, LoginResponse, WorldHelpers, WorldInfo};
-use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
+use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
 use frolic_protocol::remote_commands::{CastNews, OutsideNews};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::lasting::Process;
+use crate::persistence::Process;
 use crate::socketio::Client;
 use crate::support::creator::{Creator, version};
 use crate::support::{ADMIN_TOKEN, TestPlatform, error_of, game_files};
@@ -90,7 +90,7 @@ async fn a_world_is_changed_by_its_players_owner_and_helpers() {
         told: Vec::new(),
     };
     let keep = async |online| {
-        let batch = KeepBatch {
+        let batch = PersistBatch {
             players: vec![player(online)],
             ..process.batch(vec![])
         };

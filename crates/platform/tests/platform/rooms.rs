@@ -200,7 +200,11 @@ async fn a_client_with_input_in_flight_receives_the_close_reason() {
     let mut received = Vec::new();
     let ended = socket.into_inner().read_to_end(&mut received).await;
     ended.expect("the stream is closed and not reset");
-    assert_eq!(received[..4], [0x88, 17, 0x0f, 0xa1], "a close with code 4001");
+    assert_eq!(
+        received[..4],
+        [0x88, 17, 0x0f, 0xa1],
+        "a close with code 4001"
+    );
     assert_eq!(received[4..], *b"too many inputs");
 }
 

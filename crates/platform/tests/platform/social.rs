@@ -35,7 +35,11 @@ async fn blocks_are_stored_and_worlds_receive_them() {
     let path = format!("/api/blocks/{}", eve.client_id);
     for _ in 0..2 {
         let answer = send(&platform, &ada, Method::PUT, &path, json!({})).await;
-        assert_eq!(answer.status(), StatusCode::NO_CONTENT, "blocking twice has no further effect");
+        assert_eq!(
+            answer.status(),
+            StatusCode::NO_CONTENT,
+            "blocking twice has no further effect"
+        );
     }
     let list = send(&platform, &ada, Method::GET, "/api/blocks", json!({})).await;
     let list: BlockList = list.json().await.unwrap();

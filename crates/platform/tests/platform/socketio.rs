@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use frolic_platform::api::LoginResponse;
-use frolic_protocol::keep::KeepBatch;
 use frolic_protocol::ops::LoggedOp;
+use frolic_protocol::persist::PersistBatch;
 use frolic_protocol::remote_commands::{CastNews, OutsideNews};
 use futures_util::{SinkExt, StreamExt};
 use reqwest::Method;
@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use crate::lasting::{Process, built, kept_game};
+use crate::persistence::{Process, built, kept_game};
 use crate::support::TestPlatform;
 use crate::support::creator::Creator;
 
@@ -370,7 +370,7 @@ async fn followers_of_a_near_only_world_receive_their_own_events() {
         ..built(seq)
     };
     let keep = async |ops: Vec<LoggedOp>| {
-        let batch = KeepBatch {
+        let batch = PersistBatch {
             near_only: true,
             ..process.batch(ops)
         };
@@ -393,7 +393,11 @@ async fn followers_of_a_near_only_world_receive_their_own_events() {
     };
     keep(vec![by(1, &ada), by(2, &bob)]).await;
     let mut eve = Client::connect(&test, None).await;
-    assert_eq!(follow(&mut owner).await, [1, 2], "the creator receives all operations");
+    assert_eq!(
+        follow(&mut owner).await,
+        [1, 2],
+        "the creator receives all operations"
+    );
     assert_eq!(follow(&mut ben).await, [2]);
     assert!(follow(&mut eve).await.is_empty());
 

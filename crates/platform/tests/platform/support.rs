@@ -227,7 +227,7 @@ pub fn picture() -> Vec<u8> {
 struct TestCompiler;
 
 impl SpellCompiler for TestCompiler {
-    fn writes(&self) -> bool {
+    fn supports_prompts(&self) -> bool {
         true
     }
 
@@ -255,13 +255,13 @@ impl SpellCompiler for TestCompiler {
             }
         }
         if prompt.contains("busy") {
-            return Err(WriteError::Later("the model is busy".to_owned()));
+            return Err(WriteError::Retryable("the model is busy".to_owned()));
         }
         if prompt.contains("operator") {
             return Err(WriteError::Unavailable("set SOUL_API_KEY".to_owned()));
         }
         let written = frolic_soul::write_spell(&EchoModel(prompt), spell_id, prompt, code);
-        written.map_err(|error| WriteError::Never(error.to_string()))
+        written.map_err(|error| WriteError::Rejected(error.to_string()))
     }
 }
 

@@ -113,7 +113,10 @@ async fn a_renewed_certificate_is_loaded_without_a_restart() {
     let new = TestCertificate::write_to(&folder);
     let began = Instant::now();
     while new.connect(platform.port).await.is_err() {
-        assert!(began.elapsed() < Duration::from_secs(120), "the certificate was not reloaded");
+        assert!(
+            began.elapsed() < Duration::from_secs(120),
+            "the certificate was not reloaded"
+        );
     }
     assert!(old.connect(platform.port).await.is_err());
     std::fs::remove_dir_all(folder).unwrap();

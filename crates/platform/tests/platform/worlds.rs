@@ -7,8 +7,8 @@ use frolic_platform::api::{
     LoginResponse, WorldInfo, WorldList, WorldSave, WorldSaveList, WorldState,
 };
 use frolic_protocol::fleet::WorldBoot;
-use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
 use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
+use frolic_protocol::persist::{PersistBatch, PersistReply, Saved};
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -338,14 +338,14 @@ impl<'a> Process<'a> {
     }
 
     async fn build(&self, numbers: std::ops::RangeInclusive<u64>) -> u64 {
-        let batch = KeepBatch {
+        let batch = PersistBatch {
             epoch: self.epoch,
             ops: numbers.map(built).collect(),
-            ..KeepBatch::default()
+            ..PersistBatch::default()
         };
         let batch = serde_json::to_value(batch).unwrap();
         let answer = self.ask(Method::POST, "/keep", Some(batch)).await;
-        read::<KeepReply>(answer, StatusCode::OK).await.seq
+        read::<PersistReply>(answer, StatusCode::OK).await.seq
     }
 
     async fn saved(&self) -> Saved {

@@ -79,7 +79,9 @@ impl PrivatePostgres {
 
     /// The disk that contains its data.
     pub fn disk(&self) -> &SmallDisk {
-        self.disk.as_ref().expect("the server was started on a small disk")
+        self.disk
+            .as_ref()
+            .expect("the server was started on a small disk")
     }
 
     /// Whether it accepts queries.

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use frolic_protocol::Value;
-use frolic_protocol::keep::{PlayerState, SavedPlayer};
+use frolic_protocol::persist::{PlayerState, SavedPlayer};
 use frolic_protocol::store::{StoreAction, StoreAnswers, StoreBatch, StoreKey, StoreRequest};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::lasting::{Process, built, kept_game};
+use crate::persistence::{Process, built, kept_game};
 use crate::support::postgres::PrivatePostgres;
 use crate::support::{TestPlatform, database};
 
@@ -82,7 +82,11 @@ async fn save(process: &Process<'_>, ledger: &Ledger) {
             by: 1.0,
         };
         if let Some(value) = ask(process, &format!("save {next}"), by_one).await {
-            assert_eq!(value, Value::Number(next as f64), "each increment is applied once");
+            assert_eq!(
+                value,
+                Value::Number(next as f64),
+                "each increment is applied once"
+            );
             ledger.saves.store(next, Relaxed);
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -155,10 +159,10 @@ async fn go_through_outages(
         // restarts it.
         tokio::task::block_in_place(|| {
             let began = Instant::now();
-            while !postgres.answers() && began.elapsed() < Duration::from_secs(5) {
+            while !postgres.is_up() && began.elapsed() < Duration::from_secs(5) {
                 std::thread::sleep(Duration::from_millis(100));
             }
-            if !postgres.answers() {
+            if !postgres.is_up() {
                 postgres.stop();
                 postgres.start_again();
             }
@@ -178,7 +182,7 @@ async fn go_through_outages(
 async fn no_acknowledged_write_is_lost_when_the_disk_of_postgres_is_full() {
     let postgres = tokio::task::spawn_blocking(|| {
         let postgres = PrivatePostgres::start_on_small_disk("96m");
-        database::make(&postgres, "frolic");
+        database::create(&postgres, "frolic");
         postgres
     });
     let postgres = postgres.await.unwrap();

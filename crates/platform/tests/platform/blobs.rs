@@ -1,7 +1,7 @@
 //! Packages and assets in a bucket of an S3 server instead of a folder. The server is an
 //! independent program (moto).
 
-use frolic_platform::BlobPlace;
+use frolic_platform::BlobLocation;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::support::{TestPlatform, error_of, game_files, picture};
 
 async fn platform_on(server: &S3Server) -> TestPlatform {
     let url = format!("s3://{}/eu/games", S3Server::BUCKET);
-    let place = BlobPlace::parse(&url, server.settings()).unwrap();
+    let place = BlobLocation::parse(&url, server.settings()).unwrap();
     TestPlatform::start_with(|settings| settings.blobs = Some(place)).await
 }
 
@@ -21,7 +21,10 @@ async fn packages_and_assets_live_in_a_bucket() {
     let platform = platform_on(&server).await;
     // The sample consists of two objects: its package and its thumbnail.
     assert_eq!(server.objects().await, 2);
-    assert!(!platform.data_dir.join("blobs").exists(), "blobs must not be on disk");
+    assert!(
+        !platform.data_dir.join("blobs").exists(),
+        "blobs must not be on disk"
+    );
     let files: Value = platform.get_json("/api/games/sample/files").await;
     let url = files["files"][0]["url"].as_str().unwrap().to_owned();
     let response = platform.get(&url).await;

@@ -2,19 +2,19 @@
 
 /// Reason why a query failed, as far as the client needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum DbErrorKind {
     /// The database is unavailable: stopped, restarting, out of connections or out of disk space.
     /// The same request works later.
-    Away,
+    Unavailable,
     /// A conflict with another transaction. The same request works at once.
-    Busy,
+    Conflict,
     /// The database cannot store the text.
-    Text,
+    InvalidText,
     /// An error in our code.
-    Ours,
+    Internal,
 }
 
-impl Trouble {
+impl DbErrorKind {
     /// Classifies an error.
     pub(crate) fn of(error: &sqlx::Error) -> Self {
         match error {
@@ -22,12 +22,12 @@ impl Trouble {
             | sqlx::Error::Tls(_)
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
-            | sqlx::Error::WorkerCrashed => Trouble::Away,
+            | sqlx::Error::WorkerCrashed => DbErrorKind::Unavailable,
             sqlx::Error::Database(error) => {
                 let code = error.code();
-                code.map_or(Trouble::Ours, |code| Self::of_code(&code))
+                code.map_or(DbErrorKind::Internal, |code| Self::of_code(&code))
             }
-            _ => Trouble::Ours,
+            _ => DbErrorKind::Internal,
         }
     }
 
@@ -37,27 +37,27 @@ impl Trouble {
         if code.len() < 5 {
             return match code.parse::<u32>().map(|code| code & 0xff) {
                 // Locked by another connection for longer than the busy timeout.
-                Ok(5 | 6) => Trouble::Busy,
+                Ok(5 | 6) => DbErrorKind::Conflict,
                 // Read-only, I/O error, disk full, cannot open.
-                Ok(8 | 10 | 13 | 14) => Trouble::Away,
-                _ => Trouble::Ours,
+                Ok(8 | 10 | 13 | 14) => DbErrorKind::Unavailable,
+                _ => DbErrorKind::Internal,
             };
         }
         match code {
             // Text with a zero character.
-            "22021" | "22P05" => Trouble::Text,
+            "22021" | "22P05" => DbErrorKind::InvalidText,
             // Serialization failure, deadlock, lock not available.
-            "40001" | "40P01" | "55P03" => Trouble::Busy,
+            "40001" | "40P01" | "55P03" => DbErrorKind::Conflict,
             // Shut down, crashed, starting, or a read-only standby.
-            "57P01" | "57P02" | "57P03" | "57P04" | "57P05" | "25006" => Trouble::Away,
+            "57P01" | "57P02" | "57P03" | "57P04" | "57P05" | "25006" => DbErrorKind::Unavailable,
             // Connection, insufficient resources, system error.
             _ if ["08", "53", "58"]
                 .iter()
                 .any(|class| code.starts_with(class)) =>
             {
-                Trouble::Away
+                DbErrorKind::Unavailable
             }
-            _ => Trouble::Ours,
+            _ => DbErrorKind::Internal,
         }
     }
 }
@@ -68,23 +68,23 @@ mod tests {
 
     #[test]
     fn codes_of_both_databases_are_classified() {
-        for (code, trouble) in [
-            ("57P01", Trouble::Away),
-            ("08006", Trouble::Away),
-            ("53300", Trouble::Away),
-            ("22021", Trouble::Text),
-            ("40P01", Trouble::Busy),
-            ("23505", Trouble::Ours),
-            ("42703", Trouble::Ours),
-            ("5", Trouble::Busy),
-            ("517", Trouble::Busy),
-            ("13", Trouble::Away),
-            ("2067", Trouble::Ours),
-            ("1", Trouble::Ours),
+        for (code, kind) in [
+            ("57P01", DbErrorKind::Unavailable),
+            ("08006", DbErrorKind::Unavailable),
+            ("53300", DbErrorKind::Unavailable),
+            ("22021", DbErrorKind::InvalidText),
+            ("40P01", DbErrorKind::Conflict),
+            ("23505", DbErrorKind::Internal),
+            ("42703", DbErrorKind::Internal),
+            ("5", DbErrorKind::Conflict),
+            ("517", DbErrorKind::Conflict),
+            ("13", DbErrorKind::Unavailable),
+            ("2067", DbErrorKind::Internal),
+            ("1", DbErrorKind::Internal),
         ] {
-            assert_eq!(Trouble::of_code(code), trouble, "{code}");
+            assert_eq!(DbErrorKind::of_code(code), kind, "{code}");
         }
-        assert_eq!(Trouble::of(&sqlx::Error::PoolTimedOut), Trouble::Away);
-        assert_eq!(Trouble::of(&sqlx::Error::RowNotFound), Trouble::Ours);
+        assert_eq!(DbErrorKind::of(&sqlx::Error::PoolTimedOut), DbErrorKind::Unavailable);
+        assert_eq!(DbErrorKind::of(&sqlx::Error::RowNotFound), DbErrorKind::Internal);
     }
 }

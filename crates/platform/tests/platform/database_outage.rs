@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::lasting::{Process, built, kept_game};
+use crate::persistence::{Process, built, kept_game};
 use crate::support::postgres::PrivatePostgres;
 use crate::support::{TestPlatform, database, error_of};
 
@@ -16,7 +16,7 @@ const RECOVERY_MAX: Duration = Duration::from_secs(120);
 async fn start() -> (PrivatePostgres, TestPlatform) {
     let postgres = tokio::task::spawn_blocking(|| {
         let postgres = PrivatePostgres::start_alone();
-        database::make(&postgres, "frolic");
+        database::create(&postgres, "frolic");
         postgres
     });
     let postgres = postgres.await.unwrap();
@@ -36,7 +36,10 @@ async fn is_unavailable(request: &str, response: Response) {
 async fn wait_until_ready(platform: &TestPlatform) {
     let began = Instant::now();
     while platform.get("/readyz").await.status() != StatusCode::OK {
-        assert!(began.elapsed() < RECOVERY_MAX, "the platform does not recover");
+        assert!(
+            began.elapsed() < RECOVERY_MAX,
+            "the platform does not recover"
+        );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use frolic_platform::Settings;
 use frolic_platform::api::{JoinProgress, JoinResponse, JoinStage, LoginResponse};
 use frolic_protocol::fleet::WorldBoot;
-use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
+use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -62,7 +62,11 @@ async fn poll(platform: &TestPlatform, who: &LoginResponse, seen: &JoinProgress)
 }
 
 /// Polls until the join has an outcome.
-async fn outcome(platform: &TestPlatform, who: &LoginResponse, pending_join: JoinProgress) -> Response {
+async fn outcome(
+    platform: &TestPlatform,
+    who: &LoginResponse,
+    pending_join: JoinProgress,
+) -> Response {
     let mut seen = pending_join;
     loop {
         let answer = poll(platform, who, &seen).await;
@@ -82,24 +86,24 @@ fn quick(settings: &mut Settings) {
 #[tokio::test]
 async fn a_join_waits_for_a_cold_start_and_reports_it() {
     let platform = TestPlatform::start().await;
-    platform.stage.plan([Plan::WhenTold]);
+    platform.stage.plan([Plan::OnSignal]);
     let ada = platform.login("Ada").await;
-    let begun = begin(&platform, &ada, json!({ "game_id": "sample" })).await;
-    assert_eq!(begun.stage, JoinStage::Starting);
-    assert!(begun.expected_s.is_some_and(|seconds| seconds <= 1.0));
-    assert_eq!((begun.position, begun.waiting), (None, None));
+    let join = begin(&platform, &ada, json!({ "game_id": "sample" })).await;
+    assert_eq!(join.stage, JoinStage::Starting);
+    assert!(join.expected_s.is_some_and(|seconds| seconds <= 1.0));
+    assert_eq!((join.position, join.waiting), (None, None));
 
     // Other users cannot poll the join.
     let bob = platform.login("Bob").await;
-    let answer = poll(&platform, &bob, &begun).await;
+    let answer = poll(&platform, &bob, &join).await;
     assert_eq!(error_of(answer).await, (404, "join_not_found".to_owned()));
-    let (answer, ()) = tokio::join!(poll(&platform, &ada, &begun), async {
+    let (answer, ()) = tokio::join!(poll(&platform, &ada, &join), async {
         platform.stage.go.send_replace(true);
     });
     let joined = placed(answer).await;
     assert_eq!(joined.client_id, ada.client_id);
     // The outcome was fetched, so the join does not exist any more.
-    let answer = poll(&platform, &ada, &begun).await;
+    let answer = poll(&platform, &ada, &join).await;
     assert_eq!(error_of(answer).await, (404, "join_not_found".to_owned()));
 
     // A join into a running world does not wait: one request is enough.
@@ -123,23 +127,23 @@ async fn a_full_world_has_a_queue_in_order() {
         platform.login("Third").await,
         platform.login("Fourth").await,
     );
-    let third_begun = begin(&platform, &third, body.clone()).await;
-    assert_eq!(third_begun.stage, JoinStage::Queued);
+    let third_join = begin(&platform, &third, body.clone()).await;
+    assert_eq!(third_join.stage, JoinStage::Queued);
     assert_eq!(
-        (third_begun.position, third_begun.waiting),
+        (third_join.position, third_join.waiting),
         (Some(1), Some(1))
     );
-    let fourth_begun = begin(&platform, &fourth, body.clone()).await;
+    let fourth_join = begin(&platform, &fourth, body.clone()).await;
     assert_eq!(
-        (fourth_begun.position, fourth_begun.waiting),
+        (fourth_join.position, fourth_join.waiting),
         (Some(2), Some(2))
     );
 
     // A player leaves: the first in the queue gets the slot, and the second moves up.
     platform.stage.players.store(1, Ordering::SeqCst);
-    let joined = placed(outcome(&platform, &third, third_begun).await).await;
+    let joined = placed(outcome(&platform, &third, third_join).await).await;
     assert_eq!(joined.world_id, first.world_id);
-    let moved = pending(poll(&platform, &fourth, &fourth_begun).await).await;
+    let moved = pending(poll(&platform, &fourth, &fourth_join).await).await;
     assert_eq!((moved.stage, moved.position), (JoinStage::Queued, Some(1)));
     assert!(
         moved.expected_s.is_some(),
@@ -164,11 +168,11 @@ async fn a_cancelled_join_leaves_the_queue() {
     let first = platform.join(json!({ "game_id": "duel" })).await;
     let body = json!({ "room_code": first.room_code });
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
-    let ada_begun = begin(&platform, &ada, body.clone()).await;
-    let bob_begun = begin(&platform, &bob, body.clone()).await;
-    assert_eq!(bob_begun.position, Some(2));
+    let ada_join = begin(&platform, &ada, body.clone()).await;
+    let bob_join = begin(&platform, &bob, body.clone()).await;
+    assert_eq!(bob_join.position, Some(2));
     let cancel = |who: &LoginResponse| {
-        let path = format!("/join/{}", ada_begun.join_id);
+        let path = format!("/join/{}", ada_join.join_id);
         let request = platform.request(Method::DELETE, &path);
         request.bearer_auth(&who.session_token).send()
     };
@@ -178,11 +182,8 @@ async fn a_cancelled_join_leaves_the_queue() {
         (404, "join_not_found".to_owned()),
         "the join of another user"
     );
-    assert_eq!(
-        cancel(&ada).await.unwrap().status(),
-        StatusCode::NO_CONTENT
-    );
-    let moved = pending(poll(&platform, &bob, &bob_begun).await).await;
+    assert_eq!(cancel(&ada).await.unwrap().status(), StatusCode::NO_CONTENT);
+    let moved = pending(poll(&platform, &bob, &bob_join).await).await;
     assert_eq!(moved.position, Some(1));
     // A user can have four pending joins.
     for expected in [202, 202, 202, 429] {
@@ -197,10 +198,10 @@ async fn a_player_who_left_between_heartbeats_takes_no_slot() {
     platform.publish_sample(&game_files("duel", 1)).await;
     let first = platform.join(json!({ "game_id": "duel" })).await;
     let ada = platform.login("Ada").await;
-    let begun = begin(&platform, &ada, json!({ "room_code": first.room_code })).await;
-    assert_eq!(begun.stage, JoinStage::Queued);
+    let join = begin(&platform, &ada, json!({ "room_code": first.room_code })).await;
+    assert_eq!(join.stage, JoinStage::Queued);
     platform.stage.passed_through.store(1, Ordering::SeqCst);
-    let joined = placed(outcome(&platform, &ada, begun).await).await;
+    let joined = placed(outcome(&platform, &ada, join).await).await;
     assert_eq!(joined.world_id, first.world_id);
 }
 
@@ -231,10 +232,10 @@ async fn a_join_waits_for_a_closing_world_and_restarts_it() {
     let request = platform.request(Method::DELETE, &path);
     request.bearer_auth(ADMIN_TOKEN).send().await.unwrap();
     let ada = platform.login("Ada").await;
-    let begun = begin(&platform, &ada, json!({ "world_id": first.world_id })).await;
-    assert_eq!(begun.stage, JoinStage::Closing);
+    let join = begin(&platform, &ada, json!({ "world_id": first.world_id })).await;
+    assert_eq!(join.stage, JoinStage::Closing);
     platform.stage.players.store(0, Ordering::SeqCst);
-    let joined = placed(outcome(&platform, &ada, begun).await).await;
+    let joined = placed(outcome(&platform, &ada, join).await).await;
     assert_eq!(joined.world_id, first.world_id);
     assert_eq!(platform.stage.launch_count(), 2);
 }
@@ -244,15 +245,15 @@ async fn a_failed_start_is_retried_a_limited_number_of_times() {
     let platform = TestPlatform::start_with(quick).await;
     platform.stage.plan([Plan::FailAtStart, Plan::FailAtStart]);
     let ada = platform.login("Ada").await;
-    let begun = begin(&platform, &ada, json!({ "game_id": "sample" })).await;
-    let joined = placed(outcome(&platform, &ada, begun).await).await;
+    let join = begin(&platform, &ada, json!({ "game_id": "sample" })).await;
+    let joined = placed(outcome(&platform, &ada, join).await).await;
     assert_eq!(platform.stage.launch_count(), 3);
     assert_eq!(joined.game_id, "sample");
 
     platform.publish_sample(&game_files("broken", 2)).await;
     platform.stage.plan([Plan::FailAtStart; 3]);
-    let begun = begin(&platform, &ada, json!({ "game_id": "broken" })).await;
-    let answer = outcome(&platform, &ada, begun).await;
+    let join = begin(&platform, &ada, json!({ "game_id": "broken" })).await;
+    let answer = outcome(&platform, &ada, join).await;
     assert_eq!(error_of(answer).await, (503, "server_failed".to_owned()));
     assert_eq!(platform.stage.launch_count(), 6);
 }
@@ -275,11 +276,11 @@ async fn without_a_free_process_an_empty_world_is_stopped() {
     let other = json!({ "game_id": "other" });
     let answer = platform.try_join(&ada.session_token, other.clone()).await;
     assert_eq!(error_of(answer).await, (503, "fleet_full".to_owned()));
-    let begun = begin(&platform, &ada, other).await;
-    assert_eq!(begun.stage, JoinStage::MachineFull);
+    let join = begin(&platform, &ada, other).await;
+    assert_eq!(join.stage, JoinStage::MachineFull);
     assert!(platform.platform.fleet().server(&first.world_id).is_some());
     platform.stage.players.store(0, Ordering::SeqCst);
-    let joined = placed(outcome(&platform, &ada, begun).await).await;
+    let joined = placed(outcome(&platform, &ada, join).await).await;
     assert_eq!(joined.game_id, "other");
     assert!(platform.platform.fleet().server(&first.world_id).is_none());
 }
@@ -304,8 +305,8 @@ async fn many_joins_to_several_games_start_one_server_each() {
                 if answer.status() == StatusCode::OK {
                     return placed(answer).await;
                 }
-                let begun = pending(answer).await;
-                placed(outcome(platform, &guest, begun).await).await
+                let join = pending(answer).await;
+                placed(outcome(platform, &guest, join).await).await
             }
         }
     });
@@ -336,10 +337,10 @@ pub async fn is_in(platform: &TestPlatform, world_id: &str, player_id: &str) {
         sent: 0,
         told: Vec::new(),
     };
-    let batch = KeepBatch {
+    let batch = PersistBatch {
         epoch: boot.epoch,
         players: vec![player],
-        ..KeepBatch::default()
+        ..PersistBatch::default()
     };
     let request = platform.request(Method::POST, &format!("{path}/keep"));
     let answer = request.bearer_auth(token).json(&batch).send().await;

@@ -2,12 +2,12 @@
 //! used, and playing counts as use.
 
 use frolic_platform::api::LoginResponse;
-use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
+use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::accounts::PASSWORD;
-use crate::lasting::Process;
+use crate::persistence::Process;
 use crate::support::TestPlatform;
 
 const HOUR_MS: i64 = 3_600_000;
@@ -33,7 +33,10 @@ async fn an_account_stays_signed_in_while_it_is_used() {
     assert!(is_signed_in(&test, &guest).await);
     assert!(is_signed_in(&test, &account).await);
     test.clock.advance_ms(3 * HOUR_MS);
-    assert!(!is_signed_in(&test, &guest).await, "a guest's session expires after four hours");
+    assert!(
+        !is_signed_in(&test, &guest).await,
+        "a guest's session expires after four hours"
+    );
     for _ in 0..5 {
         assert!(is_signed_in(&test, &account).await);
         test.clock.advance_ms(3 * HOUR_MS);
@@ -76,7 +79,7 @@ async fn a_player_is_not_signed_out_during_a_game() {
             sent: 0,
             told: Vec::new(),
         };
-        let batch = KeepBatch {
+        let batch = PersistBatch {
             players: vec![saved],
             ..process.batch(vec![])
         };

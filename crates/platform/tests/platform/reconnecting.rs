@@ -8,7 +8,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::support::{TestPlatform, error_of, game_files};
-use crate::waiting::is_in;
+use crate::pending_joins::is_in;
 
 async fn join(platform: &TestPlatform, who: &LoginResponse, body: &Value) -> JoinResponse {
     let answer = platform.try_join(&who.session_token, body.clone()).await;

@@ -9,11 +9,11 @@ use frolic_platform::api::{JoinResponse, LoginResponse};
 use frolic_platform::fleet::LaunchRequest;
 use frolic_platform::ids;
 use frolic_protocol::fleet::WorldBoot;
-use frolic_protocol::keep::{
-    Checkpoint, KeepBatch, KeepReply, PlayerState, Saved, SavedPlayer, Section,
-};
 use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
-use frolic_protocol::store::{HeardCount, StoreAction, StoreBatch, StoreKey, StoreRequest};
+use frolic_protocol::persist::{
+    Checkpoint, PersistBatch, PersistReply, PlayerState, Saved, SavedPlayer, Section,
+};
+use frolic_protocol::store::{HandledCount, StoreAction, StoreBatch, StoreKey, StoreRequest};
 use frolic_protocol::ticket::TicketClaims;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
@@ -69,11 +69,11 @@ impl<'a> Process<'a> {
         request.bearer_auth(&self.token).send().await.unwrap()
     }
 
-    pub async fn keep(&self, batch: &KeepBatch) -> Result<u64, (u16, serde_json::Value)> {
+    pub async fn keep(&self, batch: &PersistBatch) -> Result<u64, (u16, serde_json::Value)> {
         let answer = self.ask(Method::POST, "/keep", batch).await;
         let status = answer.status();
         if status == StatusCode::OK {
-            let reply: KeepReply = answer.json().await.unwrap();
+            let reply: PersistReply = answer.json().await.unwrap();
             return Ok(reply.seq);
         }
         Err((status.as_u16(), answer.json().await.unwrap()))
@@ -84,11 +84,11 @@ impl<'a> Process<'a> {
         answer.json().await.unwrap()
     }
 
-    pub fn batch(&self, ops: impl IntoIterator<Item = LoggedOp>) -> KeepBatch {
-        KeepBatch {
+    pub fn batch(&self, ops: impl IntoIterator<Item = LoggedOp>) -> PersistBatch {
+        PersistBatch {
             epoch: self.epoch,
             ops: ops.into_iter().collect(),
-            ..KeepBatch::default()
+            ..PersistBatch::default()
         }
     }
 }
@@ -149,7 +149,11 @@ async fn stored_batches_are_loaded_and_not_applied_twice() {
     let mut batch = process.batch((1..=5).map(built));
     batch.players.push(player("client_1", 3.25));
     assert_eq!(process.keep(&batch).await, Ok(5));
-    assert_eq!(process.keep(&batch).await, Ok(5), "a batch is repeated after a lost response");
+    assert_eq!(
+        process.keep(&batch).await,
+        Ok(5),
+        "a batch is repeated after a lost response"
+    );
     let saved = process.saved().await;
     assert_eq!(saved.world.ops, (1..=5).map(built).collect::<Vec<_>>());
     assert_eq!(saved.players, [player("client_1", 3.25)]);
@@ -242,7 +246,7 @@ fn write(process: &Process<'_>, name: &str, session: &str, received: u32) -> Sto
             id: 1,
             action: StoreAction::Increment { at, by: 1.0 },
         }],
-        heard: vec![HeardCount {
+        heard: vec![HandledCount {
             player_id: "client_1".into(),
             session: session.to_owned(),
             received,
@@ -303,7 +307,10 @@ async fn received_counts_are_stored_with_data_store_writes() {
     assert!(text.contains("replaced"), "{text}");
     assert_eq!(stored().await, Some(12));
     let (_, text) = store(write(&process, "f", "nonce", 12)).await;
-    assert!(text.contains("[5]"), "the refused write is not applied: {text}");
+    assert!(
+        text.contains("[5]"),
+        "the refused write is not applied: {text}"
+    );
     let mut too_long = write(&process, "g", "nonce", 13);
     too_long.heard[0].player_id = "x".repeat(200);
     assert_eq!(store(too_long).await.0, StatusCode::BAD_REQUEST);
@@ -341,13 +348,25 @@ async fn undelivered_messages_match_the_received_count() {
     store("a", (2, 5), &[2]).await;
     assert_eq!(stored().await, (2, 5, vec![2]), "stored with the write");
     keep("nonce", (1, 4), 3).await;
-    assert_eq!(stored().await, (2, 5, vec![2]), "an older checkpoint arrived later");
+    assert_eq!(
+        stored().await,
+        (2, 5, vec![2]),
+        "an older checkpoint arrived later"
+    );
     keep("nonce", (1, 5), 4).await;
-    assert_eq!(stored().await, (2, 5, vec![2]), "the write received one more call");
+    assert_eq!(
+        stored().await,
+        (2, 5, vec![2]),
+        "the write received one more call"
+    );
     keep("nonce", (2, 5), 5).await;
     assert_eq!(stored().await, (2, 5, vec![5]), "the checkpoint is newer");
     store("b", (3, 6), &[]).await;
-    assert_eq!(stored().await, (3, 5, vec![5]), "the write contained no messages");
+    assert_eq!(
+        stored().await,
+        (3, 5, vec![5]),
+        "the write contained no messages"
+    );
     // Pending calls are appended nevertheless.
     let calls = async |name: &str, received: u32, calls: &[u8]| {
         let mut batch = write(&process, name, "nonce", received);
@@ -358,11 +377,19 @@ async fn undelivered_messages_match_the_received_count() {
     };
     calls("c", 4, &[7, 8]).await;
     calls("d", 5, &[9]).await;
-    assert_eq!(stored().await, (5, 5, vec![5, 7, 8, 9]), "appended in order");
+    assert_eq!(
+        stored().await,
+        (5, 5, vec![5, 7, 8, 9]),
+        "appended in order"
+    );
     keep("nonce", (5, 7), 10).await;
     assert_eq!(stored().await, (5, 7, vec![10]));
     keep("another", (0, 1), 6).await;
-    assert_eq!(stored().await, (0, 1, vec![6]), "a new session resets the counts");
+    assert_eq!(
+        stored().await,
+        (0, 1, vec![6]),
+        "a new session resets the counts"
+    );
 }
 
 /// Operations must be stored with a write that acknowledges the messages which caused them.
@@ -475,7 +502,11 @@ async fn a_stored_world_is_started_instead_of_a_new_one() {
     let again = platform.join(json!({ "game_id": "sandbox" })).await;
     assert_eq!(again.world_id, first.world_id);
     let server = platform.platform.fleet().server(&again.world_id).unwrap();
-    assert_eq!(server.revision(), revision, "the world runs the newest version");
+    assert_eq!(
+        server.revision(),
+        revision,
+        "the world runs the newest version"
+    );
 }
 
 async fn database(platform: &TestPlatform) -> AnyPool {
@@ -523,7 +554,11 @@ async fn selections_of_characters_are_repaired() {
             ["knight", "default"].contains(&first.id.as_str()),
             "{damage}: {first:?}"
         );
-        assert_eq!(character().await, first, "{damage}: the repair is permanent");
+        assert_eq!(
+            character().await,
+            first,
+            "{damage}: the repair is permanent"
+        );
         let row = sqlx::query("SELECT character_id FROM active_characters WHERE user_id = $1");
         let row = row.bind(&ada.client_id).fetch_one(&db).await.unwrap();
         assert_eq!(row.get::<String, _>("character_id"), first.id);
