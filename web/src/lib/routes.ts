@@ -101,20 +101,20 @@ export const workshopPath = (spellId?: string): string =>
 
 export const gamePath = (gameId: string): string => `/games/${encodeURIComponent(gameId)}`;
 
-/** Where Play leads; with a world, to exactly that one. */
+/** Page that joins the game; with `worldId`, exactly that world. */
 export function playPath(gameId: string, worldId?: string): string {
   const path = `/play/${encodeURIComponent(gameId)}`;
   return worldId ? `${path}?world=${encodeURIComponent(worldId)}` : path;
 }
 
-/** Play of a version that is not everybody's yet. */
+/** Plays a version that is not on the stable channel. */
 export const channelPlayPath = (gameId: string, channel: 'beta' | 'dev'): string =>
   `${playPath(gameId)}?channel=${channel}`;
-/** Signing in, and back to where somebody was. */
+/** Sign-in page that returns to the current page. */
 export const signInPath = (next = '/'): string => withNext('/sign-in', next);
 export const registerPath = (next = '/'): string => withNext('/register', next);
 
-/** A path of this site, or nothing: a link from elsewhere must not lead people away after they signed in. */
+/** A path of this site, or null: a sign-in link must not redirect to another site. */
 export function sitePath(text: string | null): string | null {
   if (!text?.startsWith('/')) return null;
   const url = new URL(text, 'http://site.invalid');
