@@ -17,7 +17,7 @@ export type Route =
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
 
-/** What a creator looks at: plots, versions and channels, the page of the game, errors of scripts. */
+/** Pages for creators: charts, versions and channels, the page of the game, script errors. */
 export type ManageView = 'overview' | 'versions' | 'edit' | 'errors';
 const PATTERNS = Object.entries(pages).map(([path, page]) => ({ page, segments: segmentsOf(path) }));
 
@@ -83,7 +83,7 @@ export const consolePath = (gameId: string): string => `/create/${encodeURICompo
 /** The visitor's own worlds; `/worlds` itself is the interface for programs. */
 export const WORLDS_PATH = '/my/worlds';
 
-/** What a creator sees of one of their games. */
+/** A creator's page about one of their games. */
 export const managePath = (gameId: string, view: ManageView = 'overview'): string =>
   `/create/${encodeURIComponent(gameId)}${view === 'overview' ? '' : `/${view}`}`;
 
