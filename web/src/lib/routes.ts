@@ -87,7 +87,7 @@ export const WORLDS_PATH = '/my/worlds';
 export const managePath = (gameId: string, view: ManageView = 'overview'): string =>
   `/create/${encodeURIComponent(gameId)}${view === 'overview' ? '' : `/${view}`}`;
 
-/** Games by words, tag, creator or order; what is left out does not stand in the address. */
+/** Search page; parameters that are not set are omitted from the address. */
 export function searchPath(wish: { q?: string; tag?: string; creator?: string; sort?: string; page?: number }): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(wish)) {
