@@ -3,26 +3,26 @@
 
 mod accounts;
 mod admin;
+mod catalog;
 mod dashboard;
 mod joining;
 mod moderation;
 mod profiles;
 mod social;
 mod spells;
-mod store;
 mod worlds;
 
 use serde::{Deserialize, Serialize};
 
 pub use accounts::*;
 pub use admin::*;
+pub use catalog::*;
 pub use dashboard::*;
 pub use joining::*;
 pub use moderation::*;
 pub use profiles::*;
 pub use social::*;
 pub use spells::*;
-pub use store::*;
 pub use worlds::*;
 
 /// `POST /join`: at most one of the four ids; without any it opens a new world of the

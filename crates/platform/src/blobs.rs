@@ -17,16 +17,16 @@ use s3::Bucket;
 
 /// Location of the blob storage.
 #[derive(Clone, Debug)]
-pub enum BlobPlace {
+pub enum BlobLocation {
     /// Files in a folder.
     Folder(PathBuf),
     /// Objects in a bucket.
-    S3(S3Place),
+    S3(S3Location),
 }
 
 /// A bucket of an S3 server.
 #[derive(Clone)]
-pub struct S3Place {
+pub struct S3Location {
     /// Name of the bucket.
     pub bucket: String,
     /// Prefix of all object names; may be empty.
@@ -37,17 +37,17 @@ pub struct S3Place {
 }
 
 /// Omits the secret keys, to keep them out of logs.
-impl fmt::Debug for S3Place {
+impl fmt::Debug for S3Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s3://{}/{}", self.bucket, self.prefix)
     }
 }
 
-impl fmt::Display for BlobPlace {
+impl fmt::Display for BlobLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BlobPlace::Folder(folder) => write!(f, "{}", folder.display()),
-            BlobPlace::S3(place) => write!(f, "{place:?}"),
+            BlobLocation::Folder(folder) => write!(f, "{}", folder.display()),
+            BlobLocation::S3(place) => write!(f, "{place:?}"),
         }
     }
 }
@@ -61,7 +61,7 @@ impl fmt::Display for BlobPlace {
 )]
 pub struct BlobUrlError(String);
 
-impl BlobPlace {
+impl BlobLocation {
     /// Parses a BLOB_URL; `settings` are the AWS variables of the environment.
     ///
     /// # Errors
@@ -71,14 +71,14 @@ impl BlobPlace {
         settings: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, BlobUrlError> {
         match url.split_once("://") {
-            None => Ok(BlobPlace::Folder(PathBuf::from(url))),
-            Some(("file", path)) => Ok(BlobPlace::Folder(PathBuf::from(path))),
+            None => Ok(BlobLocation::Folder(PathBuf::from(url))),
+            Some(("file", path)) => Ok(BlobLocation::Folder(PathBuf::from(path))),
             Some(("s3", rest)) => {
                 let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
                 if bucket.is_empty() || prefix.split('/').any(|part| part == "..") {
                     return Err(BlobUrlError(url.to_owned()));
                 }
-                Ok(BlobPlace::S3(S3Place {
+                Ok(BlobLocation::S3(S3Location {
                     bucket: bucket.to_owned(),
                     prefix: prefix.trim_matches('/').to_owned(),
                     settings: settings.into_iter().collect(),
@@ -92,8 +92,8 @@ impl BlobPlace {
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         match self {
-            BlobPlace::Folder(folder) => BlobPlace::Folder(folder.join(name)),
-            BlobPlace::S3(place) => BlobPlace::S3(S3Place {
+            BlobLocation::Folder(folder) => BlobLocation::Folder(folder.join(name)),
+            BlobLocation::S3(place) => BlobLocation::S3(S3Location {
                 prefix: format!("{}/{name}", place.prefix)
                     .trim_matches('/')
                     .to_owned(),
@@ -105,10 +105,10 @@ impl BlobPlace {
 
 /// A blob storage.
 #[derive(Clone, Debug)]
-pub struct BlobStore(Kind);
+pub struct BlobStore(Backend);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum Backend {
     Disk(Disk),
     Bucket(Bucket),
 }
@@ -118,10 +118,10 @@ impl BlobStore {
     ///
     /// # Errors
     /// When the folder cannot be created, or the bucket's settings are invalid.
-    pub async fn open(place: BlobPlace) -> io::Result<Self> {
+    pub async fn open(place: BlobLocation) -> io::Result<Self> {
         Ok(Self(match place {
-            BlobPlace::Folder(folder) => Kind::Disk(Disk::open(folder).await?),
-            BlobPlace::S3(place) => Kind::Bucket(Bucket::open(&place).await?),
+            BlobLocation::Folder(folder) => Backend::Disk(Disk::open(folder).await?),
+            BlobLocation::S3(place) => Backend::Bucket(Bucket::open(&place).await?),
         }))
     }
 
@@ -132,8 +132,8 @@ impl BlobStore {
     pub async fn put(&self, bytes: &[u8]) -> io::Result<String> {
         let sha256 = ids::sha256_hex(bytes);
         match &self.0 {
-            Kind::Disk(disk) => disk.put(&sha256, bytes).await?,
-            Kind::Bucket(bucket) => bucket.put(&sha256, bytes).await?,
+            Backend::Disk(disk) => disk.put(&sha256, bytes).await?,
+            Backend::Bucket(bucket) => bucket.put(&sha256, bytes).await?,
         }
         Ok(sha256)
     }
@@ -147,8 +147,8 @@ impl BlobStore {
             return Ok(false);
         }
         match &self.0 {
-            Kind::Disk(disk) => disk.has(sha256).await,
-            Kind::Bucket(bucket) => bucket.has(sha256).await,
+            Backend::Disk(disk) => disk.has(sha256).await,
+            Backend::Bucket(bucket) => bucket.has(sha256).await,
         }
     }
 
@@ -162,8 +162,8 @@ impl BlobStore {
             return Ok(None);
         }
         let found = match &self.0 {
-            Kind::Disk(disk) => disk.get(sha256).await?,
-            Kind::Bucket(bucket) => bucket.get(sha256).await?,
+            Backend::Disk(disk) => disk.get(sha256).await?,
+            Backend::Bucket(bucket) => bucket.get(sha256).await?,
         };
         match found {
             Some(bytes) if ids::sha256_hex(&bytes) != sha256 => Err(io::Error::new(
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn places_are_read() {
-        let place = |url: &str| BlobPlace::parse(url, []).map(|place| place.to_string());
+        let place = |url: &str| BlobLocation::parse(url, []).map(|place| place.to_string());
         for (url, read) in [
             ("data/blobs", "data/blobs"),
             ("file:///srv/blobs", "/srv/blobs"),
@@ -193,14 +193,16 @@ mod tests {
         for wrong in ["ftp://x/y", "s3://", "s3:///prefix", "s3://games/../other"] {
             assert!(place(wrong).is_err(), "{wrong}");
         }
-        let inside = BlobPlace::parse("s3://games", []).unwrap().join("scripts");
+        let inside = BlobLocation::parse("s3://games", [])
+            .unwrap()
+            .join("scripts");
         assert_eq!(inside.to_string(), "s3://games/scripts");
     }
 
     #[test]
     fn keys_stay_out_of_logs() {
         let key = ("AWS_SECRET_ACCESS_KEY".to_owned(), "hunter2".to_owned());
-        let place = BlobPlace::parse("s3://games/x", [key]).unwrap();
+        let place = BlobLocation::parse("s3://games/x", [key]).unwrap();
         assert!(!format!("{place:?} {place}").contains("hunter2"));
     }
 }

@@ -122,7 +122,7 @@ pub async fn handle(
         let mut game = Game {
             connection: &mut transaction,
             game_id: &spec.game_id,
-            limits: &platform.settings().store,
+            limits: &platform.settings().datastore,
             usage,
             now_ms,
         };
@@ -146,7 +146,7 @@ pub async fn handle(
         let mut game = Game {
             connection: &mut connection,
             game_id: &spec.game_id,
-            limits: &platform.settings().store,
+            limits: &platform.settings().datastore,
             usage: Usage::default(),
             now_ms: platform.clock().now_ms(),
         };

@@ -1,4 +1,4 @@
-//! Derived copies of blobs, made on request and cached within a byte limit:
+//! DerivedBlobs copies of blobs, made on request and cached within a byte limit:
 //! compressed scripts and scaled pictures.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,8 +10,8 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 
 use crate::blobs::BlobStore;
+use crate::catalog::scaling;
 use crate::encoding::Encoding;
-use crate::store::shrink;
 
 /// Maximum memory for cached copies.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -19,13 +19,13 @@ const BYTES_MAX: usize = 64 * 1024 * 1024;
 const ENTRY_BYTES: usize = 512;
 /// Maximum number of concurrent conversions. Users choose the pictures, and scaling
 /// one may take a hundred megabytes.
-const MADE_AT_ONCE: usize = 2;
+const CONVERSIONS_MAX: usize = 2;
 
 /// How a copy is derived from its blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// The same content, compressed.
-    Packed(Encoding),
+    Compressed(Encoding),
     /// A picture scaled to at most this width, as WebP.
     Picture(u32),
 }
@@ -33,29 +33,29 @@ pub enum Form {
 impl Form {
     fn make(self, bytes: &[u8]) -> Option<Bytes> {
         match self {
-            Form::Packed(encoding) => encoding.pack(bytes),
-            Form::Picture(width) => shrink::to_width(bytes, width),
+            Form::Compressed(encoding) => encoding.compress(bytes),
+            Form::Picture(width) => scaling::to_width(bytes, width),
         }
     }
 }
 
-/// Derived copies of blobs. Cheap to clone.
+/// DerivedBlobs copies of blobs. Cheap to clone.
 #[derive(Clone)]
-pub struct Derived {
+pub struct DerivedBlobs {
     cache: Arc<Mutex<Cache>>,
     turns: Arc<Semaphore>,
 }
 
-impl Default for Derived {
+impl Default for DerivedBlobs {
     fn default() -> Self {
         Self {
             cache: Arc::new(Mutex::new(Cache::new(BYTES_MAX))),
-            turns: Arc::new(Semaphore::new(MADE_AT_ONCE)),
+            turns: Arc::new(Semaphore::new(CONVERSIONS_MAX)),
         }
     }
 }
 
-impl Derived {
+impl DerivedBlobs {
     /// The copy of a blob in this form; `None` when the blob does not exist or the
     /// form would save nothing.
     ///
@@ -103,24 +103,24 @@ impl Derived {
     }
 }
 
-type Key = (String, Form);
+type CopyKey = (String, Form);
 
 /// The most recently used copies.
 struct Cache {
     bytes_max: usize,
     bytes: usize,
     clock: u64,
-    entries: HashMap<Key, Entry>,
+    entries: HashMap<CopyKey, CachedCopy>,
     /// Keys by last use.
-    order: BTreeMap<u64, Key>,
+    order: BTreeMap<u64, CopyKey>,
 }
 
-struct Entry {
+struct CachedCopy {
     content: Option<Bytes>,
     used: u64,
 }
 
-impl Entry {
+impl CachedCopy {
     fn bytes(content: &Option<Bytes>) -> usize {
         ENTRY_BYTES + content.as_ref().map_or(0, Bytes::len)
     }
@@ -151,7 +151,7 @@ impl Cache {
     fn put(&mut self, sha256: &str, form: Form, content: Option<Bytes>) {
         let key = (sha256.to_owned(), form);
         self.forget(&key);
-        let bytes = Entry::bytes(&content);
+        let bytes = CachedCopy::bytes(&content);
         if bytes > self.bytes_max {
             return;
         }
@@ -166,13 +166,13 @@ impl Cache {
         self.bytes += bytes;
         self.order.insert(self.clock, key.clone());
         let used = self.clock;
-        self.entries.insert(key, Entry { content, used });
+        self.entries.insert(key, CachedCopy { content, used });
     }
 
-    fn forget(&mut self, key: &Key) {
+    fn forget(&mut self, key: &CopyKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.order.remove(&entry.used);
-            self.bytes -= Entry::bytes(&entry.content);
+            self.bytes -= CachedCopy::bytes(&entry.content);
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::accounts::sessions;
 use crate::api::PublishResponse;
 use crate::auth::Kind;
 use crate::names;
-use crate::publish::{self, PublishError, Wishes};
-use crate::{store, worlds};
+use crate::publish::{self, PublishError, PublishOptions};
+use crate::{catalog, worlds};
 
 /// The account of the local creator. Fixed, so that the next start with the same data
 /// folder finds it.
@@ -31,7 +31,7 @@ impl Platform {
         for number in 1..=NAMES_MAX {
             let name = match number {
                 1 => CREATOR_NAME.to_owned(),
-                _ => names::numbered(CREATOR_NAME, number),
+                _ => names::with_number(CREATOR_NAME, number),
             };
             sqlx::query(
                 "INSERT INTO users (user_id, username, username_key, kind, role, created_at, last_seen_at)
@@ -87,7 +87,7 @@ impl Platform {
             .execute(self.db())
             .await?;
         let published =
-            publish::publish_package(self, archive, creator_id, Wishes::default()).await?;
+            publish::publish_package(self, archive, creator_id, PublishOptions::default()).await?;
         self.set_first_game(&published.game_id);
         sqlx::query(
             "UPDATE games SET visibility = 'unlisted', chosen_visibility = 'unlisted'
@@ -96,7 +96,7 @@ impl Platform {
         .bind(&published.game_id)
         .execute(self.db())
         .await?;
-        store::game_changed(self, &published.game_id).await?;
+        catalog::game_changed(self, &published.game_id).await?;
         Ok(published)
     }
 

@@ -36,7 +36,7 @@ impl Encoding {
     }
 
     /// Compresses `plain`; `None` when that saves too little.
-    pub fn pack(self, plain: &[u8]) -> Option<Bytes> {
+    pub fn compress(self, plain: &[u8]) -> Option<Bytes> {
         if !(BYTES_MIN..=BYTES_MAX).contains(&plain.len()) {
             return None;
         }
@@ -58,10 +58,10 @@ impl Encoding {
 pub fn negotiate(request: &HeaderMap, offered: &[Encoding]) -> Option<Encoding> {
     let given = request.get_all(header::ACCEPT_ENCODING);
     let given: Vec<_> = given.iter().filter_map(|one| one.to_str().ok()).collect();
-    let wishes = || given.iter().flat_map(|one| one.split(','));
+    let accepted = || given.iter().flat_map(|one| one.split(','));
     let weight = |name: &str| {
-        wishes().find_map(|wish| {
-            let mut parts = wish.split(';').map(str::trim);
+        accepted().find_map(|one| {
+            let mut parts = one.split(';').map(str::trim);
             let named = parts.next()?.eq_ignore_ascii_case(name);
             let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
             named.then(|| weight.unwrap_or(1.0))
@@ -112,13 +112,13 @@ mod tests {
     fn only_what_becomes_smaller_is_packed() {
         let text = "frolic ".repeat(1_000);
         for encoding in [Encoding::Zstd, Encoding::Gzip] {
-            let packed = encoding.pack(text.as_bytes()).unwrap();
+            let packed = encoding.compress(text.as_bytes()).unwrap();
             assert!(packed.len() < text.len() / 10, "{}", encoding.name());
-            assert_eq!(encoding.pack(b"short"), None);
+            assert_eq!(encoding.compress(b"short"), None);
         }
         let mut noise = vec![0; 4_096];
         getrandom::fill(&mut noise).unwrap();
-        assert_eq!(Encoding::Zstd.pack(&noise), None);
-        assert_eq!(Encoding::Gzip.pack(&noise), None);
+        assert_eq!(Encoding::Zstd.compress(&noise), None);
+        assert_eq!(Encoding::Gzip.compress(&noise), None);
     }
 }

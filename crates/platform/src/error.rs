@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use crate::api::{ErrorBody, ErrorInfo};
-use crate::db::Trouble;
+use crate::db::DbErrorKind;
 use crate::fleet::FleetError;
 use crate::health::fault_of;
 
@@ -127,7 +127,7 @@ impl ApiError {
     }
 
     /// Whether a retry may succeed: the failure is on the server's side.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         self.status.is_server_error()
     }
 
@@ -172,16 +172,16 @@ impl From<sqlx::Error> for ApiError {
             tracing::error!(%error, "database unavailable");
             return Self::database_unavailable(fault);
         }
-        match Trouble::of(&error) {
-            Trouble::Busy => {
+        match DbErrorKind::of(&error) {
+            DbErrorKind::Conflict => {
                 tracing::warn!(%error, "database conflict, retries exhausted");
                 Self::unavailable("busy", "the server is busy; try again", 1)
             }
-            Trouble::Text => Self::bad_request(
+            DbErrorKind::InvalidText => Self::bad_request(
                 "invalid_text",
                 "a text in this request contains a character that cannot be stored",
             ),
-            Trouble::Away | Trouble::Ours => Self::internal(&error),
+            DbErrorKind::Unavailable | DbErrorKind::Internal => Self::internal(&error),
         }
     }
 }

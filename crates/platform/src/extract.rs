@@ -172,10 +172,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
         } else {
             "invalid_json"
         };
-        ApiError::bad_request(
-            code,
-            format!("the request body is invalid: {error}"),
-        )
-        .with_details(json!({ "line": error.line(), "column": error.column() }))
+        ApiError::bad_request(code, format!("the request body is invalid: {error}"))
+            .with_details(json!({ "line": error.line(), "column": error.column() }))
     })
 }

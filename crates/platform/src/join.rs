@@ -86,14 +86,14 @@ async fn join(
         let pending = platform.pending_joins().begin(&platform, &session, target)?;
         return answer(&platform, session, &headers, &pending, wait, 0).await;
     }
-    let patience = if preference.asked_to_wait {
+    let policy = if preference.asked_to_wait {
         WaitPolicy::Until(wait)
     } else {
         WaitPolicy::None
     };
     let started = Instant::now();
-    let seeker = Matchmaker::new(&platform, &session, target, patience);
-    let result = seeker.enter(|_| {}).await;
+    let matchmaker = Matchmaker::new(&platform, &session, target, policy);
+    let result = matchmaker.enter(|_| {}).await;
     platform
         .metrics()
         .join_finished(started.elapsed(), result.is_ok());
@@ -137,9 +137,9 @@ async fn progress(
     ApiPath(join_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<ProgressQuery>,
 ) -> Result<Response, ApiError> {
-    let wait = platform.pending_joins().find(&join_id, &session.user_id)?;
-    let patience = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S).min(WAIT_S_MAX));
-    answer(&platform, session, &headers, &wait, patience, query.after).await
+    let pending = platform.pending_joins().find(&join_id, &session.user_id)?;
+    let wait = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S).min(WAIT_S_MAX));
+    answer(&platform, session, &headers, &pending, wait, query.after).await
 }
 
 /// Cancels a pending join; the slot is released.
@@ -159,22 +159,22 @@ async fn give_up(
     session: Session,
     ApiPath(join_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
-    let wait = platform.pending_joins().find(&join_id, &session.user_id)?;
-    wait.give_up();
+    let pending = platform.pending_joins().find(&join_id, &session.user_id)?;
+    pending.cancel();
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Response for a pending join, after progress beyond the step `seen` or after `patience`.
+/// Response for a pending join, after progress beyond the step `seen` or after `wait`.
 async fn answer(
     platform: &Platform,
     session: Session,
     headers: &HeaderMap,
-    wait: &pending::Wait,
-    patience: Duration,
+    pending: &pending::PendingJoin,
+    wait: Duration,
     seen: u32,
 ) -> Result<Response, ApiError> {
-    match wait.news(patience, seen).await {
-        pending::News::Waiting(progress) => {
+    match pending.poll(wait, seen).await {
+        pending::JoinUpdate::Waiting(progress) => {
             let location = format!("/join/{}", progress.join_id);
             let mut response = (StatusCode::ACCEPTED, Json(progress)).into_response();
             let headers = response.headers_mut();
@@ -187,11 +187,11 @@ async fn answer(
             );
             Ok(response)
         }
-        pending::News::Placed(placement) => {
+        pending::JoinUpdate::Placed(placement) => {
             let joined = admit(platform, session, headers, *placement).await?;
             Ok(Json(joined).into_response())
         }
-        pending::News::Failed(error) => Err(error),
+        pending::JoinUpdate::Failed(error) => Err(error),
     }
 }
 
@@ -208,8 +208,8 @@ pub async fn into_room(
     let now = platform.clock().now_ms();
     moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
     let target = Target::Room(code.to_owned());
-    let seeker = Matchmaker::new(platform, &session, target, WaitPolicy::None);
-    let placement = seeker.enter(|_| {}).await?;
+    let matchmaker = Matchmaker::new(platform, &session, target, WaitPolicy::None);
+    let placement = matchmaker.enter(|_| {}).await?;
     admit(platform, session, headers, placement).await
 }
 

@@ -37,10 +37,10 @@ pub struct Metrics {
     /// Requests rejected by a rate limit.
     pub rate_limited: Counter,
     /// Persisted batches of world state, and their content.
-    keeps: Counter,
-    keep_us: Counter,
-    kept_ops: Counter,
-    kept_players: Counter,
+    persists: Counter,
+    persist_us: Counter,
+    persisted_ops: Counter,
+    persisted_players: Counter,
     joins_failed: Counter,
     join_buckets: [Counter; JOIN_BUCKETS_S.len()],
     join_count: Counter,
@@ -67,12 +67,12 @@ impl Metrics {
     }
 
     /// Counts one persisted batch of a world and its duration.
-    pub fn kept(&self, took: Duration, ops: usize, players: usize) {
-        self.keeps.add(1);
-        self.keep_us
+    pub fn world_persisted(&self, took: Duration, ops: usize, players: usize) {
+        self.persists.add(1);
+        self.persist_us
             .add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
-        self.kept_ops.add(ops as u64);
-        self.kept_players.add(players as u64);
+        self.persisted_ops.add(ops as u64);
+        self.persisted_players.add(players as u64);
     }
 
     pub fn response_sent(&self, status: StatusCode) {
@@ -115,11 +115,7 @@ impl Metrics {
                 "Errors raised by scripts",
                 fleet.script_errors,
             ),
-            (
-                "frolic_logins_total",
-                "Guest logins",
-                self.logins.value(),
-            ),
+            ("frolic_logins_total", "Guest logins", self.logins.value()),
             (
                 "frolic_store_requests_total",
                 "Datastore requests of scripts",
@@ -128,12 +124,12 @@ impl Metrics {
             (
                 "frolic_kept_ops_total",
                 "World operations persisted",
-                self.kept_ops.value(),
+                self.persisted_ops.value(),
             ),
             (
                 "frolic_kept_players_total",
                 "Player checkpoints persisted",
-                self.kept_players.value(),
+                self.persisted_players.value(),
             ),
             (
                 "frolic_joins_failed_total",
@@ -169,11 +165,11 @@ impl Metrics {
             "summary",
             "Duration of transactions that persist world state",
         );
-        let seconds = Duration::from_micros(self.keep_us.value()).as_secs_f64();
+        let seconds = Duration::from_micros(self.persist_us.value()).as_secs_f64();
         let _ = writeln!(
             text,
             "{name}_sum {seconds}\n{name}_count {}",
-            self.keeps.value()
+            self.persists.value()
         );
         self.render_joins(&mut text);
         text

@@ -2,7 +2,7 @@
 //! affected user receives a notice with the rule, the evidence and advice, and can
 //! appeal. Every action is logged.
 //!
-//! The rest of the platform uses [`Member`], [`refuse_suspended`] and
+//! The rest of the platform uses [`ActiveSession`], [`refuse_suspended`] and
 //! [`refuse_taken_down`] to exclude suspended users and games that were taken down.
 
 mod actions;
@@ -48,9 +48,9 @@ pub fn routes() -> OpenApiRouter<Platform> {
 
 /// Extractor for users who may publish content: logged in and not suspended.
 #[derive(Clone, Debug)]
-pub struct Member(pub Session);
+pub struct ActiveSession(pub Session);
 
-impl FromRequestParts<Platform> for Member {
+impl FromRequestParts<Platform> for ActiveSession {
     type Rejection = ApiError;
 
     async fn from_request_parts(

@@ -64,14 +64,14 @@ pub fn clean(typed: &str) -> Option<String> {
 }
 
 /// Generates a friendly name from random bytes.
-pub fn made_up(random: [u8; 2]) -> String {
+pub fn generate(random: [u8; 2]) -> String {
     let adjective = ADJECTIVES[usize::from(random[0]) % ADJECTIVES.len()];
     let animal = ANIMALS[usize::from(random[1]) % ANIMALS.len()];
     format!("{adjective}{animal}")
 }
 
 /// `name` with a number appended, shortened to the maximum length.
-pub fn numbered(name: &str, number: u32) -> String {
+pub fn with_number(name: &str, number: u32) -> String {
     let suffix = number.to_string();
     let room = NAME_CHARS_MAX - suffix.len().min(NAME_CHARS_MAX - 1);
     let stem: String = name.chars().take(room).collect();
@@ -88,7 +88,7 @@ pub fn is_reserved(name: &str) -> bool {
 ///
 /// # Errors
 /// 400.
-pub fn check_decent(platform: &Platform, name: &str) -> Result<(), ApiError> {
+pub fn check_inoffensive(platform: &Platform, name: &str) -> Result<(), ApiError> {
     if !platform.settings().text_filter || filter::is_decent_name(name) {
         return Ok(());
     }
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn numbers_fit_into_the_limit() {
-        assert_eq!(numbered("Ada", 2), "Ada2");
+        assert_eq!(with_number("Ada", 2), "Ada2");
         let long = "x".repeat(NAME_CHARS_MAX);
-        assert_eq!(numbered(&long, 1234).chars().count(), NAME_CHARS_MAX);
-        assert!(numbered(&long, 1234).ends_with("x1234"));
+        assert_eq!(with_number(&long, 1234).chars().count(), NAME_CHARS_MAX);
+        assert!(with_number(&long, 1234).ends_with("x1234"));
     }
 }

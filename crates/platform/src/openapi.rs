@@ -51,7 +51,10 @@ const ANYWHERE: [(&str, &str); 5] = [
         "Too many requests from this address; see Retry-After",
     ),
     ("500", "Internal server error"),
-    ("503", "The database or file storage is unavailable; see Retry-After"),
+    (
+        "503",
+        "The database or file storage is unavailable; see Retry-After",
+    ),
 ];
 /// Additional responses of operations with a body.
 const WITH_BODY: [(&str, &str); 2] = [

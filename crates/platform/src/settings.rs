@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frolic_protocol::fleet::CLOSE_LIMIT_S;
 
-use crate::blobs::BlobPlace;
+use crate::blobs::BlobLocation;
 use crate::tls::TlsSettings;
 
 /// Settings of a control plane. Start from [`Settings::new`].
@@ -21,7 +21,7 @@ pub struct Settings {
     /// Database connection URL; an SQLite file in `data_dir` when absent.
     pub database_url: Option<String>,
     /// Blob storage; a directory inside `data_dir` when absent.
-    pub blobs: Option<BlobPlace>,
+    pub blobs: Option<BlobLocation>,
     /// Directory for world recordings. Recording is off when absent. Reports attach
     /// the recording of the reported world.
     pub record_dir: Option<PathBuf>,
@@ -52,13 +52,13 @@ pub struct Settings {
     /// Idle lifetime of an account session whose owner chose to stay signed in.
     pub remembered_lifetime: Duration,
     /// How long a stopped world that is not persistent is retained.
-    pub world_keep: Duration,
+    pub world_retention: Duration,
     /// Life cycle of game servers.
     pub fleet: FleetSettings,
     /// Limits on requests and connections.
     pub limits: LimitSettings,
     /// Storage limits per game.
-    pub store: StoreSettings,
+    pub datastore: DatastoreSettings,
 }
 
 /// A trusted issuer of JWTs.
@@ -90,7 +90,7 @@ impl IdentitySettings {
 
 /// Datastore limits of one game.
 #[derive(Clone, Debug)]
-pub struct StoreSettings {
+pub struct DatastoreSettings {
     /// Maximum number of keys of the game and all its players, and of entries in its
     /// rankings.
     pub keys_per_game: i64,
@@ -184,10 +184,10 @@ impl Settings {
             client_prints: false,
             session_lifetime: Duration::from_secs(4 * 60 * 60),
             remembered_lifetime: Duration::from_secs(30 * 24 * 60 * 60),
-            world_keep: Duration::from_secs(60 * 60),
+            world_retention: Duration::from_secs(60 * 60),
             fleet: FleetSettings::default(),
             limits: LimitSettings::default(),
-            store: StoreSettings::default(),
+            datastore: DatastoreSettings::default(),
         }
     }
 }
@@ -212,7 +212,7 @@ impl Default for FleetSettings {
     }
 }
 
-impl Default for StoreSettings {
+impl Default for DatastoreSettings {
     fn default() -> Self {
         Self {
             keys_per_game: 200_000,

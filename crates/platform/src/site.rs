@@ -173,7 +173,7 @@ fn respond(file: &Prepared, request: &HeaderMap) -> Response {
 fn prepare(path: &str, plain: Bytes, brotli: Option<Bytes>) -> Prepared {
     let content_type = content_type(path);
     let gzip = encoding::is_compressible(content_type)
-        .then(|| Encoding::Gzip.pack(&plain))
+        .then(|| Encoding::Gzip.compress(&plain))
         .flatten();
     let hash = ids::sha256_hex(&plain);
     // Weak, because all encodings share it.

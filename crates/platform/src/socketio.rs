@@ -2,12 +2,12 @@
 //! platform's own port.
 //!
 //! Each world is a room, and its events reach only that room; where players see only
-//! nearby events, [`Followers`] applies the same limit. The rest of the platform
-//! sends events through [`Sockets`]. [`door`] admits clients and passes their
+//! nearby events, [`Audience`] applies the same limit. The rest of the platform
+//! sends events through [`Sockets`]. [`connection`] admits clients and passes their
 //! messages to the handlers, one message per client at a time.
 
 mod casts;
-mod door;
+mod connection;
 mod spells;
 mod visitor;
 mod worlds;
@@ -25,22 +25,22 @@ use socketioxide::SocketIo;
 use socketioxide::layer::SocketIoLayer;
 
 use self::visitor::Visitor;
-pub use self::worlds::set_back;
+pub use self::worlds::send_reset;
 use crate::Platform;
-use crate::remote_commands::{self, ToldOp};
+use crate::remote_commands::{self, OpEvent};
 
 /// Maximum size of a message.
 const MESSAGE_BYTES_MAX: usize = 128 * 1024;
 /// Time after which a connection that joined no namespace is closed.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Ping interval; bounds the time until a dead connection is noticed.
-const PING_EVERY: Duration = Duration::from_secs(25);
-const PING_PATIENCE: Duration = Duration::from_secs(20);
+const PING_INTERVAL: Duration = Duration::from_secs(25);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum number of queued messages per client; further ones are dropped.
-const WAITING_MAX: usize = 256;
+const QUEUE_MAX: usize = 256;
 /// Maximum number of clients between admission and joining their room; more than ever
 /// occur.
-const ARRIVING_MAX: usize = 4096;
+const PENDING_MAX: usize = 4096;
 
 /// Sends events to Socket.IO clients.
 #[derive(Default)]
@@ -48,7 +48,7 @@ pub struct Sockets {
     io: OnceLock<SocketIo>,
     clients: AtomicUsize,
     /// Clients between admission and joining their room, by connection.
-    arriving: Mutex<HashMap<String, Arc<Visitor>>>,
+    pending: Mutex<HashMap<String, Arc<Visitor>>>,
 }
 
 /// The layer that serves `/socket.io`.
@@ -57,35 +57,35 @@ pub fn layer(platform: &Platform) -> SocketIoLayer {
         .max_payload(MESSAGE_BYTES_MAX as u64)
         .ws_max_message_size(MESSAGE_BYTES_MAX)
         .ws_max_frame_size(MESSAGE_BYTES_MAX)
-        .max_buffer_size(WAITING_MAX)
+        .max_buffer_size(QUEUE_MAX)
         .ws_read_buffer_size(2048)
-        .connect_timeout(CONNECT_PATIENCE)
-        .ping_interval(PING_EVERY)
-        .ping_timeout(PING_PATIENCE)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .ping_interval(PING_INTERVAL)
+        .ping_timeout(PING_TIMEOUT)
         .build_layer();
-    door::open(&io, platform);
+    connection::open(&io, platform);
     // Fails only for a second router of the same platform, which does not exist.
     let _ = platform.sockets().io.set(io);
     layer
 }
 
 /// The room of a world.
-fn room(world_id: &str) -> String {
+fn world_room(world_id: &str) -> String {
     format!("world:{world_id}")
 }
 
 /// The room of clients that receive all events of a world.
-fn overseers(world_id: &str) -> String {
+fn observers_room(world_id: &str) -> String {
     format!("world:{world_id}:overseers")
 }
 
 /// The room of one user's connections in one world.
-fn visits_of(world_id: &str, user_id: &str) -> String {
+fn user_in_world_room(world_id: &str, user_id: &str) -> String {
     format!("world:{world_id}:of:{user_id}")
 }
 
 /// The Socket.IO audience of a world.
-pub struct Followers<'a> {
+pub struct Audience<'a> {
     world_id: &'a str,
     /// Whether a client receives only the events of its own user. Players of such a
     /// world see only nearby events, and a player could otherwise follow all of them
@@ -93,7 +93,7 @@ pub struct Followers<'a> {
     near_only: bool,
 }
 
-impl<'a> Followers<'a> {
+impl<'a> Audience<'a> {
     /// The audience of a world; `near_only` when its players see only nearby events.
     pub fn of(world_id: &'a str, near_only: bool) -> Self {
         Self {
@@ -103,30 +103,34 @@ impl<'a> Followers<'a> {
     }
 
     /// The rooms that receive an event caused by user `by`.
-    fn hear(&self, by: Option<&str>) -> To {
+    fn recipients(&self, by: Option<&str>) -> Recipients {
         if !self.near_only {
-            return To::world(self.world_id);
+            return Recipients::world(self.world_id);
         }
         let own = by.filter(|by| !by.is_empty());
-        let own = own.map(|by| visits_of(self.world_id, by));
-        To::Rooms(own.into_iter().chain([overseers(self.world_id)]).collect())
+        let own = own.map(|by| user_in_world_room(self.world_id, by));
+        Recipients::Rooms(
+            own.into_iter()
+                .chain([observers_room(self.world_id)])
+                .collect(),
+        )
     }
 }
 
 /// Recipients of an event.
-enum To {
-    Everybody,
+enum Recipients {
+    All,
     Rooms(Vec<String>),
 }
 
-impl To {
+impl Recipients {
     fn world(world_id: &str) -> Self {
-        Self::Rooms(vec![room(world_id)])
+        Self::Rooms(vec![world_room(world_id)])
     }
 }
 
 /// The room of all connections of one user.
-fn home(user_id: &str) -> String {
+fn user_room(user_id: &str) -> String {
     format!("user:{user_id}")
 }
 
@@ -139,39 +143,39 @@ impl Sockets {
     /// Number of clients in a world.
     pub fn clients_in(&self, world_id: &str) -> usize {
         let io = self.io.get();
-        io.map_or(0, |io| io.within(room(world_id)).sockets().len())
+        io.map_or(0, |io| io.within(world_room(world_id)).sockets().len())
     }
 
-    fn arriving(&self, connection: String, visitor: Arc<Visitor>) {
-        let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
-        if arriving.len() >= ARRIVING_MAX {
+    fn add_pending(&self, connection: String, visitor: Arc<Visitor>) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.len() >= PENDING_MAX {
             // Remove connections that broke during admission.
-            arriving.clear();
+            pending.clear();
         }
-        arriving.insert(connection, visitor);
+        pending.insert(connection, visitor);
     }
 
-    fn arrived(&self, connection: &str) -> Option<Arc<Visitor>> {
-        let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
-        arriving.remove(connection)
+    fn take_pending(&self, connection: &str) -> Option<Arc<Visitor>> {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.remove(connection)
     }
 
     /// Sends an event to all clients.
-    pub fn tell_all(&self, event: &'static str, data: &impl Serialize) {
-        self.tell(To::Everybody, event, data);
+    pub fn broadcast(&self, event: &'static str, data: &impl Serialize) {
+        self.send(Recipients::All, event, data);
     }
 
     /// Sends an event to the clients in a world.
-    pub fn tell_world(&self, world_id: &str, event: &'static str, data: &impl Serialize) {
-        self.tell(To::world(world_id), event, data);
+    pub fn send_to_world(&self, world_id: &str, event: &'static str, data: &impl Serialize) {
+        self.send(Recipients::world(world_id), event, data);
     }
 
     /// Sends an event to all connections of one user.
-    pub fn tell_user(&self, user_id: &str, event: &'static str, data: &impl Serialize) {
-        self.tell(To::Rooms(vec![home(user_id)]), event, data);
+    pub fn send_to_user(&self, user_id: &str, event: &'static str, data: &impl Serialize) {
+        self.send(Recipients::Rooms(vec![user_room(user_id)]), event, data);
     }
 
-    fn tell(&self, to: To, event: &'static str, data: &impl Serialize) {
+    fn send(&self, to: Recipients, event: &'static str, data: &impl Serialize) {
         let (Some(io), Ok(runtime)) = (self.io.get(), tokio::runtime::Handle::try_current()) else {
             return;
         };
@@ -184,8 +188,8 @@ impl Sockets {
         let io = io.clone();
         let sending = async move {
             let sent = match to {
-                To::Rooms(rooms) => io.to(rooms).emit(event, &data).await,
-                To::Everybody => io.emit(event, &data).await,
+                Recipients::Rooms(rooms) => io.to(rooms).emit(event, &data).await,
+                Recipients::All => io.emit(event, &data).await,
             };
             // Only clients that read too slowly miss the event.
             if let Err(error) = sent {
@@ -203,15 +207,15 @@ impl Sockets {
     }
 
     /// `spell.cast_event`.
-    pub fn tell_cast(&self, followers: &Followers<'_>, news: CastNews, timestamp: &str) {
-        let (world_id, hear) = (followers.world_id, followers.hear(Some(&news.by)));
-        let mut told = json!({ "world_id": world_id, "revision_id": news.revision_id });
-        let cast = &news.cast;
+    pub fn send_cast(&self, audience: &Audience<'_>, cast_event: CastNews, timestamp: &str) {
+        let (world_id, recipients) = (audience.world_id, audience.recipients(Some(&cast_event.by)));
+        let mut payload = json!({ "world_id": world_id, "revision_id": cast_event.revision_id });
+        let cast = &cast_event.cast;
         let name = cast["spellId"].as_str().unwrap_or_default();
         let (spell_id, channel) = name.split_once('@').unwrap_or((name, "stable"));
-        told["spell_id"] = json!(spell_id);
-        told["channel"] = json!(channel);
-        told["caster_id"] = json!(Some(news.by).filter(|by| !by.is_empty()));
+        payload["spell_id"] = json!(spell_id);
+        payload["channel"] = json!(channel);
+        payload["caster_id"] = json!(Some(cast_event.by).filter(|by| !by.is_empty()));
         for (ours, theirs) in [
             ("caster", "caster"),
             ("target", "target"),
@@ -220,37 +224,37 @@ impl Sockets {
             ("draws", "draws"),
             ("answers", "answers"),
         ] {
-            told[ours] = cast[theirs].clone();
+            payload[ours] = cast[theirs].clone();
         }
-        told["code_sha256"] = cast["revisionId"].clone();
+        payload["code_sha256"] = cast["revisionId"].clone();
         let params = cast["params"].get(0).cloned().unwrap_or(Value::Null);
         // Clients may use either of the two names for the parameters.
-        told["cast_params"] = params.clone();
-        told["params"] = params;
-        told["timestamp"] = json!(timestamp);
-        self.tell(hear, "spell.cast_event", &told);
+        payload["cast_params"] = params.clone();
+        payload["params"] = params;
+        payload["timestamp"] = json!(timestamp);
+        self.send(recipients, "spell.cast_event", &payload);
     }
 
     /// `apply_op` and `world_cleared`, in log order.
-    pub fn tell_ops(&self, followers: &Followers<'_>, ops: &[LoggedOp]) {
-        let world_id = followers.world_id;
+    pub fn send_ops(&self, audience: &Audience<'_>, ops: &[LoggedOp]) {
+        let world_id = audience.world_id;
         if ops.is_empty() || self.clients_in(world_id) == 0 {
             return;
         }
         for op in ops {
-            let op = remote_commands::told(op);
+            let op = remote_commands::op_event(op);
             if op.op_type == "clear" {
-                let told = json!({ "world_id": world_id, "op_id": op.op_id, "by": op.by });
-                self.tell_world(world_id, "world_cleared", &told);
+                let payload = json!({ "world_id": world_id, "op_id": op.op_id, "by": op.by });
+                self.send_to_world(world_id, "world_cleared", &payload);
             } else {
                 // A removed structure has no position any more.
-                let hear = match op.op_type.as_str() {
-                    "unbuild" => To::world(world_id),
-                    _ => followers.hear(op.by.as_deref()),
+                let recipients = match op.op_type.as_str() {
+                    "unbuild" => Recipients::world(world_id),
+                    _ => audience.recipients(op.by.as_deref()),
                 };
-                let mut told = flat(world_id, &op);
-                told["op"] = told.clone();
-                self.tell(hear, "apply_op", &told);
+                let mut payload = flat(world_id, &op);
+                payload["op"] = payload.clone();
+                self.send(recipients, "apply_op", &payload);
             }
         }
     }
@@ -265,15 +269,15 @@ impl Sockets {
 }
 
 /// An operation with its content merged into the message, and as one field.
-fn flat(world_id: &str, op: &ToldOp) -> Value {
-    let mut told = op.op_data.clone();
-    if let Some(action) = told.get("action").cloned() {
-        told["type"] = action;
+fn flat(world_id: &str, op: &OpEvent) -> Value {
+    let mut payload = op.op_data.clone();
+    if let Some(action) = payload.get("action").cloned() {
+        payload["type"] = action;
     }
-    told["world_id"] = json!(world_id);
-    told["op_id"] = json!(op.op_id);
-    told["op_type"] = json!(op.op_type);
-    told["op_data"] = op.op_data.clone();
-    told["by"] = json!(op.by);
-    told
+    payload["world_id"] = json!(world_id);
+    payload["op_id"] = json!(op.op_id);
+    payload["op_type"] = json!(op.op_type);
+    payload["op_data"] = op.op_data.clone();
+    payload["by"] = json!(op.by);
+    payload
 }

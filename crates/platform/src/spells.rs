@@ -30,14 +30,14 @@ use crate::error::ApiError;
 
 /// The user who performs an action, over REST or Socket.IO.
 #[derive(Clone, Debug)]
-pub struct Actor {
+pub struct Principal {
     /// User id; empty for an anonymous request.
     pub user_id: String,
     /// Role, which may grant further rights.
     pub role: Role,
 }
 
-impl From<&Session> for Actor {
+impl From<&Session> for Principal {
     fn from(session: &Session) -> Self {
         Self {
             user_id: session.user_id.clone(),
@@ -46,7 +46,7 @@ impl From<&Session> for Actor {
     }
 }
 
-impl Actor {
+impl Principal {
     /// Whether the user owns a spell created by `created_by`.
     pub fn owns(&self, created_by: &str) -> bool {
         self.user_id == created_by || self.role >= Role::Admin
@@ -64,7 +64,7 @@ impl Actor {
 
 /// Whether a text has the form of a generated id. Other texts are not queried: some
 /// of them are invalid as database text.
-fn is_made_id(text: &str) -> bool {
+fn is_generated_id(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     (1..=64).contains(&text.len()) && text.bytes().all(plain)
 }

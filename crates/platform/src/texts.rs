@@ -3,14 +3,17 @@
 //! stricter rules (`names`).
 
 /// Factor of `chars_max` by which hostile text is examined at most.
-const LOOKED_AT: usize = 8;
+const EXAMINED_FACTOR: usize = 8;
 
 /// One line of at most `chars_max` characters; white space becomes single
 /// spaces.
 pub fn line(typed: &str, chars_max: usize) -> String {
-    let mut text = Kept::default();
+    let mut text = Cleaned::default();
     let mut space_due = false;
-    for c in typed.chars().take(chars_max.saturating_mul(LOOKED_AT)) {
+    for c in typed
+        .chars()
+        .take(chars_max.saturating_mul(EXAMINED_FACTOR))
+    {
         if c.is_whitespace() {
             space_due = !text.is_empty();
         } else if is_shown(c) {
@@ -29,8 +32,11 @@ pub fn line(typed: &str, chars_max: usize) -> String {
 
 /// Several lines, together of at most `chars_max` characters.
 pub fn lines(typed: &str, chars_max: usize) -> String {
-    let mut text = Kept::default();
-    for c in typed.chars().take(chars_max.saturating_mul(LOOKED_AT)) {
+    let mut text = Cleaned::default();
+    for c in typed
+        .chars()
+        .take(chars_max.saturating_mul(EXAMINED_FACTOR))
+    {
         if text.chars < chars_max && (c == '\n' || is_shown(c)) {
             text.push(c);
         }
@@ -52,12 +58,12 @@ pub fn whole_lines(typed: &str, chars_max: usize) -> Option<String> {
 }
 
 #[derive(Default)]
-struct Kept {
+struct Cleaned {
     text: String,
     chars: usize,
 }
 
-impl Kept {
+impl Cleaned {
     fn is_empty(&self) -> bool {
         self.chars == 0
     }

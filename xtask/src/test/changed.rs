@@ -204,7 +204,7 @@ mod tests {
             ),
             (
                 "e2e/store.test.mjs".to_owned(),
-                covers("// Covers: crates/platform/src/store\n"),
+                covers("// Covers: crates/platform/src/catalog\n"),
             ),
         ];
         Changed::of(&files, &graph, &browser, Path::new("/w"))

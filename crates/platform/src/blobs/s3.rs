@@ -11,7 +11,7 @@ use object_store::{
     BackoffConfig, ClientOptions, Error, ObjectStoreExt as _, PutPayload, RetryConfig,
 };
 
-use super::S3Place;
+use super::S3Location;
 
 /// Time after which a server that accepts no connection counts as unavailable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    pub async fn open(place: &S3Place) -> io::Result<Self> {
+    pub async fn open(place: &S3Location) -> io::Result<Self> {
         crate::tls::use_ring();
         let mut client = ClientOptions::new()
             .with_connect_timeout(CONNECT_TIMEOUT)

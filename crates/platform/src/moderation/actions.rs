@@ -8,16 +8,16 @@ use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{Moderator, reports, rules};
 use crate::Platform;
 use crate::api::{Decided, Decision, ErrorBody, LiftNotice, Report, TargetKind, Verdict};
 use crate::auth::Role;
+use crate::catalog::channels::refresh_visibility;
 use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
-use crate::store::channels::refresh_visibility;
-use crate::{ids, spells, store, texts};
+use crate::{catalog, ids, spells, texts};
 
 const TEXT_CHARS_MAX: usize = 1000;
 const SUSPENSION_DAYS_MAX: u32 = 3650;
@@ -65,14 +65,14 @@ async fn decide(
     ApiJson(decision): ApiJson<Decision>,
 ) -> Result<Json<Decided>, ApiError> {
     let report = reports::find(platform.db(), &id).await?;
-    let plan = Plan::new(&platform, &moderator, &report, decision).await?;
+    let plan = ValidatedDecision::new(&platform, &moderator, &report, decision).await?;
     let now = platform.clock().now_ms();
     let mut transaction = crate::db::begin(platform.db()).await?;
     let decided = plan.close_reports(&mut transaction, now).await?;
     if plan.verdict != Verdict::Dismiss {
         plan.write_notice(&mut transaction, now).await?;
     }
-    let entry = Entry {
+    let entry = LogRecord {
         actor: (&moderator.id, &moderator.name),
         action: plan.verdict.name(),
         target_kind: report.target_kind.name(),
@@ -92,7 +92,7 @@ async fn decide(
 }
 
 /// A validated decision.
-struct Plan<'a> {
+struct ValidatedDecision<'a> {
     report: &'a Report,
     moderator: &'a Moderator,
     verdict: Verdict,
@@ -104,7 +104,7 @@ struct Plan<'a> {
     notice_id: String,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> ValidatedDecision<'a> {
     async fn new(
         platform: &Platform,
         moderator: &'a Moderator,
@@ -255,7 +255,7 @@ impl<'a> Plan<'a> {
             Verdict::Takedown => {
                 let fleet = platform.fleet();
                 let game_id = &self.report.target_id;
-                store::game_changed(platform, game_id).await?;
+                catalog::game_changed(platform, game_id).await?;
                 for server in fleet.all() {
                     if server.spec.game_id == *game_id {
                         fleet.stop(&server.spec.world_id);
@@ -348,7 +348,7 @@ async fn lift(
     }
     let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
-    let target_id = take_back(
+    let target_id = revoke(
         &mut transaction,
         &id,
         "lifted",
@@ -358,7 +358,7 @@ async fn lift(
     )
     .await?;
     transaction.commit().await?;
-    store::game_changed(&platform, &target_id).await?;
+    catalog::game_changed(&platform, &target_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -367,7 +367,7 @@ async fn lift(
 ///
 /// # Errors
 /// 404 for an unknown notice, 409 when it is not in effect.
-pub async fn take_back(
+pub async fn revoke(
     connection: &mut AnyConnection,
     notice_id: &str,
     state: &str,
@@ -402,7 +402,7 @@ pub async fn take_back(
         let kind = TargetKind::from_name(row.try_get("target_kind")?);
         set_taken_down(connection, kind, &target_id, false).await?;
     }
-    let entry = Entry {
+    let entry = LogRecord {
         actor: (&moderator.id, &moderator.name),
         action,
         target_kind: row.try_get("target_kind")?,
@@ -461,6 +461,8 @@ pub async fn refuse_taken_down(db: &AnyPool, game_id: &str) -> Result<(), ApiErr
     Err(ApiError::new(
         StatusCode::FORBIDDEN,
         "game_taken_down",
-        format!("moderators took this game down ({rule}); its creator can read the reason at /notices"),
+        format!(
+            "moderators took this game down ({rule}); its creator can read the reason at /notices"
+        ),
     ))
 }

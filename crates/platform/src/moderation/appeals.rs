@@ -8,7 +8,7 @@ use sqlx::Row;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{Moderator, actions, notices};
 use crate::Platform;
 use crate::api::{
@@ -19,7 +19,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery};
 use crate::paging::{PER_PAGE, Page};
-use crate::{store, texts};
+use crate::{catalog, texts};
 
 const ANSWER_CHARS_MAX: usize = 2000;
 
@@ -79,7 +79,7 @@ async fn list(
     let now = platform.clock().now_ms();
     let appeals = rows
         .iter()
-        .map(|row| notices::found(row, now).map(case))
+        .map(|row| notices::from_row(row, now).map(case))
         .collect::<Result<_, _>>()?;
     Ok(Json(AppealList {
         appeals,
@@ -89,7 +89,7 @@ async fn list(
     }))
 }
 
-fn case(found: notices::Found) -> AppealCase {
+fn case(found: notices::NoticeRecord) -> AppealCase {
     AppealCase {
         notice: found.notice,
         subject_id: found.subject_id,
@@ -163,7 +163,7 @@ async fn decide(
     let mut freed = None;
     if decision.grant && counts {
         let log = ("grant", answer.as_str());
-        let target_id = actions::take_back(
+        let target_id = actions::revoke(
             &mut transaction,
             &notice_id,
             "overturned",
@@ -174,7 +174,7 @@ async fn decide(
         .await?;
         freed = Some(target_id);
     } else {
-        let entry = Entry {
+        let entry = LogRecord {
             actor: (&moderator.id, &moderator.name),
             action: if decision.grant { "grant" } else { "refuse" },
             target_kind: found.notice.target_kind.name(),
@@ -187,7 +187,7 @@ async fn decide(
     }
     transaction.commit().await?;
     if let Some(target_id) = freed {
-        store::game_changed(&platform, &target_id).await?;
+        catalog::game_changed(&platform, &target_id).await?;
     }
     let found = notices::find(db, &notice_id, now)
         .await?

@@ -17,7 +17,7 @@ use crate::ids;
 use crate::paging::PageQuery;
 
 /// A new log entry.
-pub struct Entry<'a> {
+pub struct LogRecord<'a> {
     /// User id and name of the user who acted.
     pub actor: (&'a str, &'a str),
     /// The action.
@@ -45,7 +45,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
 pub async fn write(
     connection: &mut AnyConnection,
     now_ms: i64,
-    entry: Entry<'_>,
+    entry: LogRecord<'_>,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO audit_log (entry_id, at, actor_id, actor_name, action, target_kind, target_id,

@@ -9,7 +9,7 @@ use sqlx::{AnyPool, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{reports, rules};
 use crate::Platform;
 use crate::api::{
@@ -147,7 +147,7 @@ async fn appeal(
             "you have appealed against this notice already, or it was revoked",
         ));
     }
-    let entry = Entry {
+    let entry = LogRecord {
         actor: (&session.user_id, &session.username),
         action: "appeal",
         target_kind: notice.target_kind.name(),
@@ -170,7 +170,7 @@ async fn appeal(
 }
 
 /// A notice with the users involved.
-pub struct Found {
+pub struct NoticeRecord {
     /// As the affected user reads it.
     pub notice: Notice,
     /// User id of the affected user.
@@ -187,21 +187,25 @@ pub struct Found {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn find(db: &AnyPool, id: &str, now_ms: i64) -> Result<Option<Found>, sqlx::Error> {
+pub async fn find(
+    db: &AnyPool,
+    id: &str,
+    now_ms: i64,
+) -> Result<Option<NoticeRecord>, sqlx::Error> {
     let select = format!("{SELECT} WHERE n.notice_id = $1");
     let row = sqlx::query(sqlx::AssertSqlSafe(select))
         .bind(id)
         .fetch_optional(db)
         .await?;
-    row.map(|row| found(&row, now_ms)).transpose()
+    row.map(|row| from_row(&row, now_ms)).transpose()
 }
 
 /// Parses a row of [`SELECT`].
 ///
 /// # Errors
 /// When a column is missing.
-pub fn found(row: &AnyRow, now_ms: i64) -> Result<Found, sqlx::Error> {
-    Ok(Found {
+pub fn from_row(row: &AnyRow, now_ms: i64) -> Result<NoticeRecord, sqlx::Error> {
+    Ok(NoticeRecord {
         notice: notice(row, now_ms)?,
         subject_id: row.try_get("subject_id")?,
         subject_name: row.try_get("subject_name")?,
@@ -255,8 +259,5 @@ fn appeal_of(row: &AnyRow, appeal_id: String) -> Result<Appeal, sqlx::Error> {
 
 /// 404 for an unknown notice or another user's.
 pub fn unknown_notice() -> ApiError {
-    ApiError::not_found(
-        "notice_not_found",
-        "notice not found",
-    )
+    ApiError::not_found("notice_not_found", "notice not found")
 }

@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{Moderator, reports};
 use crate::Platform;
 use crate::api::{ErrorBody, ReportRecording};
@@ -49,10 +49,10 @@ pub async fn attach(platform: &Platform, report_id: &str, reporter_id: &str, wor
     let now_ms = platform.clock().now_ms();
     let attached = async {
         let db = platform.db();
-        if !was_there(db, reporter_id, world_id, now_ms).await? {
+        if !was_in_world(db, reporter_id, world_id, now_ms).await? {
             return Ok(());
         }
-        if let Some(name) = keep(folder, world_id.to_owned(), now_ms).await? {
+        if let Some(name) = link(folder, world_id.to_owned(), now_ms).await? {
             sqlx::query("UPDATE reports SET recording = $1 WHERE report_id = $2")
                 .bind(name)
                 .bind(report_id)
@@ -69,7 +69,12 @@ pub async fn attach(platform: &Platform, report_id: &str, reporter_id: &str, wor
 
 /// Whether the user was recently in the world. Worlds persist the position of their
 /// players about once a second.
-async fn was_there(db: &AnyPool, user_id: &str, world_id: &str, now_ms: i64) -> io::Result<bool> {
+async fn was_in_world(
+    db: &AnyPool,
+    user_id: &str,
+    world_id: &str,
+    now_ms: i64,
+) -> io::Result<bool> {
     let row = sqlx::query(
         "SELECT player_id FROM player_checkpoints
          WHERE world_id = $1 AND player_id = $2 AND saved_at >= $3",
@@ -83,14 +88,14 @@ async fn was_there(db: &AnyPool, user_id: &str, world_id: &str, now_ms: i64) -> 
 }
 
 /// Links the current recording of a world and returns its name.
-async fn keep(folder: PathBuf, world_id: String, now_ms: i64) -> io::Result<Option<String>> {
+async fn link(folder: PathBuf, world_id: String, now_ms: i64) -> io::Result<Option<String>> {
     let happened_ms = now_ms.saturating_sub(TIME_TO_REPORT_MS).cast_unsigned();
-    let kept = tokio::task::spawn_blocking(move || keep_newest(&folder, &world_id, happened_ms));
+    let kept = tokio::task::spawn_blocking(move || link_newest(&folder, &world_id, happened_ms));
     kept.await
         .unwrap_or_else(|panic| Err(io::Error::other(panic)))
 }
 
-fn keep_newest(folder: &Path, world_id: &str, happened_ms: u64) -> io::Result<Option<String>> {
+fn link_newest(folder: &Path, world_id: &str, happened_ms: u64) -> io::Result<Option<String>> {
     // A process that started after the incident did not record it.
     let rank = |name: &RecordingName| {
         let started = name.started_unix_ms();
@@ -157,7 +162,7 @@ async fn download(
     let bytes = file.metadata().await?.len();
     // It contains everything that the players did and said, so the download is
     // logged.
-    let entry = Entry {
+    let entry = LogRecord {
         actor: (&moderator.id, &moderator.name),
         action: "recording",
         target_kind: report.target_kind.name(),
@@ -168,7 +173,7 @@ async fn download(
     };
     let mut connection = platform.db().acquire().await?;
     audit::write(&mut connection, platform.clock().now_ms(), entry).await?;
-    let mut response = Response::new(pieces(file.take(bytes)));
+    let mut response = Response::new(stream_body(file.take(bytes)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
     let kind = HeaderValue::from_static("application/octet-stream");
@@ -181,7 +186,7 @@ async fn download(
 }
 
 /// A body that streams the file.
-fn pieces(file: impl AsyncRead + Send + Unpin + 'static) -> Body {
+fn stream_body(file: impl AsyncRead + Send + Unpin + 'static) -> Body {
     Body::from_stream(stream::try_unfold(file, |mut file| async move {
         let mut piece = vec![0; PIECE_BYTES];
         let read = file.read(&mut piece).await?;
@@ -208,14 +213,14 @@ mod tests {
             fs::write(folder.join(name), text).unwrap();
         }
         fs::create_dir(folder.join("world_1-5000.replay")).unwrap();
-        let keep = |world: &str, happened_ms| keep_newest(&folder, world, happened_ms).unwrap();
+        let link = |world: &str, happened_ms| link_newest(&folder, world, happened_ms).unwrap();
         let kept = Some("world_1-2000.replay".to_owned());
-        assert_eq!(keep("world_1", 2500), kept);
-        assert_eq!(keep("world_1", 2500), kept, "again");
+        assert_eq!(link("world_1", 2500), kept);
+        assert_eq!(link("world_1", 2500), kept, "again");
         let before = Some("world_1-100.replay".to_owned());
-        assert_eq!(keep("world_1", 1999), before, "of the process before");
-        assert_eq!(keep("world_1", 99), kept, "nothing is as old");
-        assert_eq!(keep("world_3", 2500), None);
+        assert_eq!(link("world_1", 1999), before, "of the process before");
+        assert_eq!(link("world_1", 99), kept, "nothing is as old");
+        assert_eq!(link("world_3", 2500), None);
         fs::remove_file(folder.join("world_1-2000.replay")).unwrap();
         let text = fs::read_to_string(folder.join(REPORTED).join("world_1-2000.replay"));
         assert_eq!(text.unwrap(), "newer");

@@ -9,7 +9,7 @@ use sqlx::{AnyPool, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{Moderator, recordings, rules};
 use crate::Platform;
 use crate::api::{
@@ -119,7 +119,7 @@ async fn create(
     .await?
     .rows_affected();
     if made > 0 {
-        let entry = Entry {
+        let entry = LogRecord {
             actor: (&session.user_id, &session.username),
             action: "report",
             target_kind: target.kind.name(),
@@ -273,9 +273,7 @@ pub async fn find(db: &AnyPool, id: &str) -> Result<Report, ApiError> {
         .bind(id)
         .fetch_optional(db)
         .await?;
-    let row = row.ok_or_else(|| {
-        ApiError::not_found("report_not_found", "report not found")
-    })?;
+    let row = row.ok_or_else(|| ApiError::not_found("report_not_found", "report not found"))?;
     Ok(report(&row)?)
 }
 

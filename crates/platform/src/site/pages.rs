@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::Platform;
+use crate::catalog::access::{self, OptionalSession};
 use crate::social;
-use crate::store::access::{self, Viewer};
 
 /// File with the list: `{"/games/:game": "game", …}`.
 pub const FILE: &str = "pages.json";
@@ -85,7 +85,9 @@ async fn is_there(platform: &Platform, segment: &Segment, part: &str) -> bool {
     let db = platform.db();
     let asked = match segment {
         Segment::Exactly(_) | Segment::Any => return true,
-        Segment::Game => access::visible(db, part, &Viewer(None)).await.map(drop),
+        Segment::Game => access::visible(db, part, &OptionalSession(None))
+            .await
+            .map(drop),
         Segment::Invite => {
             let now_ms = platform.clock().now_ms();
             let resolved = social::resolve(db, part, "", now_ms).await;

@@ -1,4 +1,4 @@
-//! State of one client: identity, joined world, and message queue.
+//! VisitorState of one client: identity, joined world, and message queue.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,17 @@ use serde_json::Value;
 use socketioxide::extract::{AckSender, SocketRef};
 
 use crate::auth::Role;
-use crate::remote_commands::Place;
-use crate::spells::Actor;
+use crate::remote_commands::WorldRef;
+use crate::spells::Principal;
 
 /// Maximum number of queued messages per client.
-const WAITING_MAX: usize = 64;
+const QUEUE_MAX: usize = 64;
 /// Rate limit of messages per client: burst, and per second.
 const BURST: f64 = 60.0;
 const PER_SECOND: f64 = 20.0;
 
 /// A received message.
-pub struct Said {
+pub struct ReceivedMessage {
     /// Name of the event.
     pub event: String,
     /// Payload.
@@ -30,42 +30,42 @@ pub struct Said {
 /// A connected client.
 pub struct Visitor {
     /// The authenticated user.
-    pub actor: Actor,
+    pub actor: Principal,
     /// The user's name, if they are logged in.
     pub username: Option<String>,
-    state: Mutex<State>,
+    state: Mutex<VisitorState>,
 }
 
-struct State {
-    place: Option<Place>,
-    waiting: VecDeque<(SocketRef, Said)>,
+struct VisitorState {
+    place: Option<WorldRef>,
+    queue: VecDeque<(SocketRef, ReceivedMessage)>,
     busy: bool,
-    left: f64,
+    tokens: f64,
     at: Instant,
 }
 
 impl Visitor {
-    pub fn new(actor: Actor, username: Option<String>) -> Self {
+    pub fn new(actor: Principal, username: Option<String>) -> Self {
         Self {
             actor,
             username,
-            state: Mutex::new(State {
+            state: Mutex::new(VisitorState {
                 place: None,
-                waiting: VecDeque::new(),
+                queue: VecDeque::new(),
                 busy: false,
-                left: BURST,
+                tokens: BURST,
                 at: Instant::now(),
             }),
         }
     }
 
     /// The joined world.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<WorldRef> {
         self.state().place.clone()
     }
 
     /// Sets the joined world and returns the previous one.
-    pub fn move_to(&self, place: Option<Place>) -> Option<Place> {
+    pub fn move_to(&self, place: Option<WorldRef>) -> Option<WorldRef> {
         std::mem::replace(&mut self.state().place, place)
     }
 
@@ -74,28 +74,32 @@ impl Visitor {
     ///
     /// # Errors
     /// The message, when the client exceeded its rate limit or its queue is full.
-    pub fn take(&self, socket: SocketRef, said: Said) -> Result<bool, Said> {
+    pub fn enqueue(
+        &self,
+        socket: SocketRef,
+        message: ReceivedMessage,
+    ) -> Result<bool, ReceivedMessage> {
         let mut state = self.state();
         let now = Instant::now();
         let since = now.duration_since(state.at).as_secs_f64();
         state.at = now;
-        state.left = (state.left + since * PER_SECOND).min(BURST);
-        if state.left < 1.0 || state.waiting.len() >= WAITING_MAX {
-            return Err(said);
+        state.tokens = (state.tokens + since * PER_SECOND).min(BURST);
+        if state.tokens < 1.0 || state.queue.len() >= QUEUE_MAX {
+            return Err(message);
         }
-        state.left -= 1.0;
-        state.waiting.push_back((socket, said));
+        state.tokens -= 1.0;
+        state.queue.push_back((socket, message));
         Ok(!std::mem::replace(&mut state.busy, true))
     }
 
     /// The next queued message.
-    pub fn next(&self) -> Option<(SocketRef, Said)> {
+    pub fn next(&self) -> Option<(SocketRef, ReceivedMessage)> {
         let mut state = self.state();
-        let next = state.waiting.pop_front();
+        let next = state.queue.pop_front();
         if next.is_none() {
             state.busy = false;
             // Free the queue's memory, because most clients are idle.
-            state.waiting.shrink_to_fit();
+            state.queue.shrink_to_fit();
         }
         next
     }
@@ -105,7 +109,7 @@ impl Visitor {
         self.actor.role >= Role::Admin
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, VisitorState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

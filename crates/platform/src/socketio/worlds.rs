@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use socketioxide::extract::SocketRef;
 use sqlx::Row;
 
-use super::door::{Answer, Reply, optional, text};
+use super::connection::{HandlerResult, Reply, optional, text};
 use super::visitor::Visitor;
-use super::{To, overseers, room, visits_of};
+use super::{Recipients, observers_room, user_in_world_room, world_room};
 use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
@@ -14,22 +14,22 @@ use crate::fleet::WorldSpec;
 use crate::games::{self, GameRow};
 use crate::join::access::Via;
 use crate::names;
-use crate::remote_commands::{self, LogEnds, Place};
+use crate::remote_commands::{self, LogEnds, WorldRef};
 use crate::texts;
-use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish};
+use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec};
 
 /// Default game of new worlds, if it is installed.
 const SANDBOX: &str = "sandbox";
 /// Maximum number of worlds per user.
 const WORLDS_PER_USER: i64 = 100;
 /// Maximum number of worlds, and of spells, by all visitors without a session.
-const MADE_BY_VISITORS: i64 = 5000;
+const CREATED_BY_VISITORS_MAX: i64 = 5000;
 /// Maximum number of operations per `sync_ops` message, and in total per join.
 const OPS_PER_MESSAGE: i64 = 200;
 const OPS_MAX: usize = 4000;
 
 /// `world.list`; with `castable: true`, only worlds where the client may cast now.
-pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let castable = data.get("castable").and_then(Value::as_bool);
     let worlds = match castable.unwrap_or(false) {
         true => worlds::castable::of(platform, &visitor.actor).await?,
@@ -42,11 +42,11 @@ pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answe
 }
 
 /// `world.create`.
-pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let db = platform.db();
     let name = optional(data, "name")?.unwrap_or_default();
     let name = texts::line(&name, NAME_CHARS_MAX);
-    names::check_decent(platform, &name)?;
+    names::check_inoffensive(platform, &name)?;
     let description = optional(data, "description")?.unwrap_or_default();
     let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
     let game = game_of(platform, visitor, optional(data, "game_id")?).await?;
@@ -63,10 +63,10 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
         ));
     }
     if visitor.username.is_none() {
-        bound_visitors(platform, "worlds").await?;
+        limit_anonymous(platform, "worlds").await?;
     }
     let now = platform.clock().now_ms();
-    let wish = Wish {
+    let wish = NewWorldSpec {
         name: if name.is_empty() { &game.name } else { &name },
         description: &description,
         created_by: &visitor.actor.user_id,
@@ -78,15 +78,15 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
     let world = find(platform, &spec.world_id).await?;
     let sockets = platform.sockets();
     let listed = worlds::public(platform).await?;
-    sockets.tell_all("world.list_updated", &json!({ "worlds": listed }));
-    Ok(Reply::Event("world.created", told(&world)))
+    sockets.broadcast("world.list_updated", &json!({ "worlds": listed }));
+    Ok(Reply::Event("world.created", world_json(&world)))
 }
 
 /// A world with its fields in the message, and as one field.
-fn told(world: &WorldInfo) -> Value {
-    let mut told = json!(world);
-    told["world"] = told.clone();
-    told
+fn world_json(world: &WorldInfo) -> Value {
+    let mut data = json!(world);
+    data["world"] = data.clone();
+    data
 }
 
 /// Limits what visitors without a session create. They have a new id per connection,
@@ -94,14 +94,14 @@ fn told(world: &WorldInfo) -> Value {
 ///
 /// # Errors
 /// 429 with advice.
-pub async fn bound_visitors(platform: &Platform, table: &'static str) -> Result<(), ApiError> {
+pub async fn limit_anonymous(platform: &Platform, table: &'static str) -> Result<(), ApiError> {
     let count = format!("SELECT COUNT(*) AS made FROM {table} WHERE created_by LIKE $1 ESCAPE '!'");
     let made: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
         .bind("visitor!_%")
         .fetch_one(platform.db())
         .await?
         .try_get("made")?;
-    if made < MADE_BY_VISITORS {
+    if made < CREATED_BY_VISITORS_MAX {
         return Ok(());
     }
     Err(ApiError::new(
@@ -143,7 +143,7 @@ pub async fn join(
     socket: &SocketRef,
     visitor: &Visitor,
     data: &Value,
-) -> Answer {
+) -> HandlerResult {
     let place = destination(platform, data).await?;
     let world_id = place.world_id.clone();
     let row = remote_commands::world(platform, &visitor.actor, &place).await?;
@@ -155,15 +155,18 @@ pub async fn join(
     if let Some(before) = visitor.move_to(Some(place))
         && before.world_id != world_id
     {
-        go_out(socket, visitor, &before.world_id);
+        leave_rooms(socket, visitor, &before.world_id);
     }
     // Join the room before reading the log: an operation in between then arrives
     // twice, not never, and clients can drop duplicates by number.
     let user_id = &visitor.actor.user_id;
-    socket.join([room(&world_id), visits_of(&world_id, user_id)]);
-    let oversees = visitor.is_admin() || made_game(platform, visitor, &spec).await?;
+    socket.join([
+        world_room(&world_id),
+        user_in_world_room(&world_id, user_id),
+    ]);
+    let oversees = visitor.is_admin() || created_game(platform, visitor, &spec).await?;
     if oversees {
-        socket.join(overseers(&world_id));
+        socket.join(observers_room(&world_id));
     }
     let clients = platform.sockets().clients_in(&world_id);
     let ends = remote_commands::log_ends(platform.db(), &world_id).await?;
@@ -176,16 +179,16 @@ pub async fn join(
         "client_id": visitor.actor.user_id,
     });
     let _ = socket.emit("world.joined", &joined);
-    let tell = |event, told: &Value| {
-        let _ = socket.emit(event, told);
+    let send = |event, data: &Value| {
+        let _ = socket.emit(event, data);
     };
     let only = (ends.near_only && !oversees).then_some(user_id.as_str());
-    send_log(platform, &world_id, ends, only, tell).await?;
-    Ok(Reply::Told(joined))
+    send_log(platform, &world_id, ends, only, send).await?;
+    Ok(Reply::Acknowledge(joined))
 }
 
 /// The world to join, by id or room code.
-async fn destination(platform: &Platform, data: &Value) -> Result<Place, ApiError> {
+async fn destination(platform: &Platform, data: &Value) -> Result<WorldRef, ApiError> {
     let code = optional(data, "room_code")?;
     let (world_id, via) = match (optional(data, "world_id")?, code) {
         (None, Some(code)) => {
@@ -195,7 +198,7 @@ async fn destination(platform: &Platform, data: &Value) -> Result<Place, ApiErro
         }
         _ => (text(data, "world_id")?, Via::Id),
     };
-    Ok(Place {
+    Ok(WorldRef {
         world_id,
         via,
         joined: true,
@@ -206,25 +209,28 @@ async fn destination(platform: &Platform, data: &Value) -> Result<Place, ApiErro
 ///
 /// # Errors
 /// When the database fails.
-pub async fn set_back(platform: &Platform, world_id: &str) -> Result<(), ApiError> {
+pub async fn send_reset(platform: &Platform, world_id: &str) -> Result<(), ApiError> {
     let sockets = platform.sockets();
     if sockets.clients_in(world_id) == 0 {
         return Ok(());
     }
     let ends = remote_commands::log_ends(platform.db(), world_id).await?;
-    let told = json!({ "world_id": world_id, "set_back": true });
-    sockets.tell_world(world_id, "world_cleared", &told);
+    let data = json!({ "world_id": world_id, "set_back": true });
+    sockets.send_to_world(world_id, "world_cleared", &data);
     // Clients that receive only their own operations have none in the restored state.
-    let hear = match ends.near_only {
-        true => overseers(world_id),
-        false => room(world_id),
+    let recipients = match ends.near_only {
+        true => observers_room(world_id),
+        false => world_room(world_id),
     };
-    let tell = |event, told: &Value| sockets.tell(To::Rooms(vec![hear.clone()]), event, told);
-    send_log(platform, world_id, ends, None, tell).await
+    let send = |event, data: &Value| {
+        sockets.send(Recipients::Rooms(vec![recipients.clone()]), event, data)
+    };
+    send_log(platform, world_id, ends, None, send).await
 }
 
-/// Whether the user may create worlds of this game: everyone who may play it can.
-async fn made_game(
+/// Whether the user created the world's game. Owning the world is not enough to see
+/// everything in it: every player can create a world of a game.
+async fn created_game(
     platform: &Platform,
     visitor: &Visitor,
     spec: &WorldSpec,
@@ -234,11 +240,11 @@ async fn made_game(
 }
 
 /// Leaves the rooms of a world.
-fn go_out(socket: &SocketRef, visitor: &Visitor, world_id: &str) {
+fn leave_rooms(socket: &SocketRef, visitor: &Visitor, world_id: &str) {
     socket.leave([
-        room(world_id),
-        visits_of(world_id, &visitor.actor.user_id),
-        overseers(world_id),
+        world_room(world_id),
+        user_in_world_room(world_id, &visitor.actor.user_id),
+        observers_room(world_id),
     ]);
 }
 
@@ -249,7 +255,7 @@ async fn send_log(
     world_id: &str,
     ends: LogEnds,
     only: Option<&str>,
-    tell: impl Fn(&'static str, &Value),
+    send: impl Fn(&'static str, &Value),
 ) -> Result<(), ApiError> {
     let mut after = 0;
     let mut sent = 0;
@@ -263,7 +269,7 @@ async fn send_log(
         sent += page.len();
         let more = page.len() as i64 == OPS_PER_MESSAGE && sent < OPS_MAX;
         let ops: Vec<Value> = page.iter().map(|op| super::flat(world_id, op)).collect();
-        let told = json!({
+        let data = json!({
             "world_id": world_id,
             "ops": ops,
             "complete": !more,
@@ -271,7 +277,7 @@ async fn send_log(
             "checkpoint": ends.checkpoint,
             "newest": ends.newest,
         });
-        tell("sync_ops", &told);
+        send("sync_ops", &data);
         if !more {
             return Ok(());
         }
@@ -282,34 +288,34 @@ async fn send_log(
         "checkpoint": ends.checkpoint,
         "newest": ends.newest,
     });
-    tell("sync_complete", &done);
+    send("sync_complete", &done);
     Ok(())
 }
 
 /// `world.leave`.
-pub fn leave(socket: &SocketRef, visitor: &Visitor) -> Answer {
+pub fn leave(socket: &SocketRef, visitor: &Visitor) -> HandlerResult {
     let left = visitor.move_to(None).map(|place| place.world_id);
     if let Some(world_id) = &left {
-        go_out(socket, visitor, world_id);
+        leave_rooms(socket, visitor, world_id);
     }
     Ok(Reply::Event("world.left", json!({ "left_world_id": left })))
 }
 
 /// `world.get`: the named world, or the joined one.
-pub async fn get(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn get(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let place = match (optional(data, "world_id")?, visitor.place()) {
         (Some(named), Some(joined)) if named == joined.world_id => joined,
-        (Some(named), _) => Place::named(named),
-        (None, _) => here(visitor)?,
+        (Some(named), _) => WorldRef::named(named),
+        (None, _) => joined_world(visitor)?,
     };
     let world = remote_commands::world(platform, &visitor.actor, &place).await?;
-    let mut info = told(&world.info(platform));
+    let mut info = world_json(&world.info(platform));
     info["clients"] = json!(platform.sockets().clients_in(&place.world_id));
     Ok(Reply::Event("world.info", info))
 }
 
 /// `ping`.
-pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
+pub async fn ping(platform: &Platform, visitor: &Visitor) -> HandlerResult {
     let world = visitor.place().map(|place| place.world_id);
     let (clients, ops) = match &world {
         Some(world_id) => (
@@ -325,7 +331,7 @@ pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
 }
 
 /// The joined world.
-pub fn here(visitor: &Visitor) -> Result<Place, ApiError> {
+pub fn joined_world(visitor: &Visitor) -> Result<WorldRef, ApiError> {
     visitor
         .place()
         .ok_or_else(|| ApiError::bad_request("no_world", "join a world first, with world.join"))

@@ -30,21 +30,21 @@ pub const NO_PROMPTS: &str =
 pub enum BuildError {
     /// The request cannot be built.
     #[error("{0}")]
-    Refused(String),
+    Rejected(String),
     /// A retry may succeed.
     #[error("{0}")]
-    Later(String),
+    Retryable(String),
     /// The job was cancelled or belongs to another worker now.
     #[error("the build was cancelled")]
-    Lost,
+    Cancelled,
 }
 
 impl From<ApiError> for BuildError {
     fn from(error: ApiError) -> Self {
-        if error.is_passing() {
-            BuildError::Later(error.message().to_owned())
+        if error.is_transient() {
+            BuildError::Retryable(error.message().to_owned())
         } else {
-            BuildError::Refused(error.message().to_owned())
+            BuildError::Rejected(error.message().to_owned())
         }
     }
 }
@@ -89,7 +89,8 @@ pub async fn prepare(
     let db = platform.db();
     let spell_id = &job.info.spell_id;
     let spell = drafts::find(db, spell_id).await?;
-    let spell = spell.ok_or_else(|| BuildError::Refused("the spell no longer exists".to_owned()))?;
+    let spell =
+        spell.ok_or_else(|| BuildError::Rejected("the spell no longer exists".to_owned()))?;
     let parent = match &spell.active_draft_rev {
         Some(revision) => content::find(db, revision).await?,
         None => None,
@@ -110,7 +111,7 @@ pub async fn prepare(
         }
         (None, None) => {
             // No code and no prompt: rebuild the newest revision with other settings.
-            let nothing = || BuildError::Refused("there is nothing to build".to_owned());
+            let nothing = || BuildError::Rejected("there is nothing to build".to_owned());
             let newest = parent.as_ref().ok_or_else(nothing)?;
             let (_, bytes) = content::file(platform, newest, ENTRY).await?;
             say("building from the newest revision".to_owned());
@@ -142,16 +143,20 @@ async fn write(
         tokio::task::spawn_blocking(move || compiler.write(&spell_id, &prompt, code.as_deref()));
     match written.await {
         Ok(Ok(code)) => Ok(code),
-        Ok(Err(WriteError::Never(why))) => Err(BuildError::Refused(why)),
-        Ok(Err(WriteError::Later(detail))) => {
+        Ok(Err(WriteError::Rejected(why))) => Err(BuildError::Rejected(why)),
+        Ok(Err(WriteError::Retryable(detail))) => {
             tracing::warn!(detail, "language model request failed");
-            Err(BuildError::Later("the language model is busy".to_owned()))
+            Err(BuildError::Retryable(
+                "the language model is busy".to_owned(),
+            ))
         }
         Ok(Err(WriteError::Unavailable(detail))) => {
             tracing::warn!(detail, "language model unavailable");
-            Err(BuildError::Refused(NO_PROMPTS.to_owned()))
+            Err(BuildError::Rejected(NO_PROMPTS.to_owned()))
         }
-        Err(_) => Err(BuildError::Later("the language model is busy".to_owned())),
+        Err(_) => Err(BuildError::Retryable(
+            "the language model is busy".to_owned(),
+        )),
     }
 }
 
@@ -215,13 +220,13 @@ pub async fn validate(
     spell_id: &str,
     assembled: &Assembled,
 ) -> Result<(), BuildError> {
-    format::check(spell_id, &assembled.files).map_err(BuildError::Refused)?;
+    format::check(spell_id, &assembled.files).map_err(BuildError::Rejected)?;
     let (compiler, spell_id) = (compiler.clone(), spell_id.to_owned());
     let code = assembled.prepared.code.clone();
     let checked = tokio::task::spawn_blocking(move || compiler.check(&spell_id, &code));
     match checked.await {
-        Ok(checked) => checked.map_err(BuildError::Refused),
-        Err(_) => Err(BuildError::Refused(
+        Ok(checked) => checked.map_err(BuildError::Rejected),
+        Err(_) => Err(BuildError::Rejected(
             "the compiler crashed on this code".to_owned(),
         )),
     }
@@ -271,7 +276,7 @@ pub async fn finalize(
     .execute(&mut *transaction)
     .await?;
     if ours.rows_affected() == 0 {
-        return Err(BuildError::Lost);
+        return Err(BuildError::Cancelled);
     }
     // A build with a stated parent must not overwrite a newer draft.
     let expected = job.request.parent_revision_id.clone().unwrap_or_default();
@@ -316,8 +321,9 @@ pub async fn finalize(
         created_by: job.created_by.clone(),
         created_at: rfc3339(now),
     };
-    let text = serde_json::to_string(&manifest)
-        .map_err(|_| BuildError::Refused("the settings contain a number that is not finite".to_owned()))?;
+    let text = serde_json::to_string(&manifest).map_err(|_| {
+        BuildError::Rejected("the settings contain a number that is not finite".to_owned())
+    })?;
     sqlx::query(
         "INSERT INTO revisions (revision_id, spell_id, parent_revision_id, channel, version,
            manifest_json, created_by, created_at) VALUES ($1, $2, $3, 'draft', $4, $5, $6, $7)",

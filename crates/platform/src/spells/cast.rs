@@ -4,18 +4,20 @@
 use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use serde_json::Value;
 
-use super::{Actor, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell};
+use super::{
+    Principal, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell,
+};
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
 use crate::error::ApiError;
-use crate::remote_commands::{self, Place};
+use crate::remote_commands::{self, WorldRef};
 
 /// Maximum size of the cast parameters.
 const PARAMS_BYTES_MAX: usize = 8 * 1024;
 
 /// A cast request.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct CastRequest {
     pub spell_id: String,
     /// The revision; default the stable one.
     pub revision_id: Option<String>,
@@ -29,18 +31,18 @@ pub struct Wanted {
 /// When the user may not cast the spell, or the world rejects the cast.
 pub async fn cast(
     platform: &Platform,
-    actor: &Actor,
-    place: &Place,
-    wanted: &Wanted,
+    actor: &Principal,
+    place: &WorldRef,
+    request: &CastRequest,
 ) -> Result<(), ApiError> {
-    if wanted.params.to_string().len() > PARAMS_BYTES_MAX {
+    if request.params.to_string().len() > PARAMS_BYTES_MAX {
         let message = format!("params may have at most {PARAMS_BYTES_MAX} bytes");
         return Err(ApiError::bad_request("params_too_large", message));
     }
-    let spec = remote_commands::world_to_change(platform, actor, place)
+    let spec = remote_commands::editable_world(platform, actor, place)
         .await?
         .spec;
-    let (name, revision) = choose(platform, actor, wanted).await?;
+    let (name, revision) = choose(platform, actor, request).await?;
     let server = platform.fleet().wake(&spec).await?;
     let request = OutsideRequest::Cast {
         by: actor.user_id.clone(),
@@ -48,11 +50,11 @@ pub async fn cast(
         revision: revision
             .as_ref()
             .map(|(revision, _)| revision.revision_id.clone()),
-        params: wanted.params.clone(),
+        params: request.params.clone(),
     };
     let mut taught = false;
     loop {
-        match remote_commands::ask(platform, &server, &request).await? {
+        match remote_commands::send(platform, &server, &request).await? {
             OutsideReply::Done => return Ok(()),
             OutsideReply::Refused { code, message } => match &revision {
                 // The world has not loaded this revision yet.
@@ -70,11 +72,11 @@ pub async fn cast(
 /// the world's own game.
 async fn choose(
     platform: &Platform,
-    actor: &Actor,
-    wanted: &Wanted,
+    actor: &Principal,
+    request: &CastRequest,
 ) -> Result<(String, Option<(RevisionInfo, SpellChannel)>), ApiError> {
     let db = platform.db();
-    let spell_id = &wanted.spell_id;
+    let spell_id = &request.spell_id;
     let Some(spell) = drafts::find(db, spell_id).await? else {
         // The world's game may include this spell.
         if frolic_package::spells::is_id(spell_id) {
@@ -83,7 +85,7 @@ async fn choose(
         return Err(unknown_spell());
     };
     refuse_taken_down(&spell)?;
-    let (revision_id, channel) = match &wanted.revision_id {
+    let (revision_id, channel) = match &request.revision_id {
         Some(revision) => (revision.clone(), channel_of(&spell, revision, actor)?),
         None => active_for(&spell, actor)?,
     };
@@ -97,7 +99,11 @@ async fn choose(
 
 /// The channel where a revision is active. Creators may cast any of their own
 /// revisions.
-fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<SpellChannel, ApiError> {
+fn channel_of(
+    spell: &SpellInfo,
+    revision: &str,
+    actor: &Principal,
+) -> Result<SpellChannel, ApiError> {
     let is = |active: &Option<String>| active.as_deref() == Some(revision);
     if is(&spell.active_stable_rev) {
         Ok(SpellChannel::Stable)
@@ -114,7 +120,7 @@ fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<SpellC
     }
 }
 
-fn active_for(spell: &SpellInfo, actor: &Actor) -> Result<(String, SpellChannel), ApiError> {
+fn active_for(spell: &SpellInfo, actor: &Principal) -> Result<(String, SpellChannel), ApiError> {
     if let Some(stable) = &spell.active_stable_rev {
         return Ok((stable.clone(), SpellChannel::Stable));
     }

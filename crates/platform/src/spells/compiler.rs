@@ -11,7 +11,7 @@ pub trait SpellCompiler: Send + Sync {
 
     /// Whether a language model is configured. Must be cheap: it is called for each
     /// page.
-    fn writes(&self) -> bool;
+    fn supports_prompts(&self) -> bool;
 
     /// Writes the code of a spell from a description, or changes `code` accordingly.
     ///
@@ -26,10 +26,10 @@ pub trait SpellCompiler: Send + Sync {
 pub enum WriteError {
     /// A retry may succeed. The text is for the operator.
     #[error("{0}")]
-    Later(String),
+    Retryable(String),
     /// A retry would fail too. The text is for the user.
     #[error("{0}")]
-    Never(String),
+    Rejected(String),
     /// The operator must fix the configuration. The text is for the operator; players
     /// only learn that the feature is unavailable.
     #[error("{0}")]

@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
 use super::drafts;
-use super::{Actor, unknown_revision, unknown_spell};
+use super::{Principal, unknown_revision, unknown_spell};
 use crate::Platform;
 use crate::api::{RevisionInfo, RevisionList, SpellChannel, SpellFile, SpellManifest};
 use crate::clock::rfc3339;
@@ -26,7 +26,7 @@ pub const ENTRY: &str = "spell.luau";
 /// 404 when the spell does not exist or is not visible to the user.
 pub async fn revisions(
     db: &AnyPool,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
     page: Page,
 ) -> Result<RevisionList, ApiError> {
@@ -66,7 +66,7 @@ pub async fn revisions(
 /// 404 when it does not exist or is not visible to the user.
 pub async fn revision(
     db: &AnyPool,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
     revision_id: &str,
 ) -> Result<RevisionInfo, ApiError> {
@@ -88,7 +88,7 @@ pub async fn revision(
 /// # Errors
 /// When the database fails.
 pub async fn find(db: &AnyPool, revision_id: &str) -> Result<Option<RevisionInfo>, sqlx::Error> {
-    if !super::is_made_id(revision_id) {
+    if !super::is_generated_id(revision_id) {
         return Ok(None);
     }
     let query = format!("SELECT {COLUMNS} FROM revisions WHERE revision_id = $1");

@@ -5,7 +5,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
 use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, id_of};
-use super::{Actor, unknown_spell};
+use super::{Principal, unknown_spell};
 use crate::Platform;
 use crate::api::{CreateSpellRequest, DraftCreated, SpellInfo, SpellList};
 use crate::clock::rfc3339;
@@ -22,7 +22,7 @@ const COLUMNS: &str = "spell_id, display_name, description, created_by, active_d
 
 /// Filter of a list of spells.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct SpellFilter {
     /// Substring of the name or description.
     pub query: String,
     /// List only the user's own spells, including drafts; otherwise published and own
@@ -37,7 +37,7 @@ pub struct Wanted {
 /// 400 for an invalid id, 409 for an id that is taken, 429 for too many spells.
 pub async fn create(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     request: &CreateSpellRequest,
 ) -> Result<DraftCreated, ApiError> {
     let db = platform.db();
@@ -54,7 +54,7 @@ pub async fn create(
                 "a spell id has 1 to 64 lower-case letters, digits, _ and -",
             ));
         }
-        None => made_up_id(name.as_deref().unwrap_or("spell")),
+        None => generate_id(name.as_deref().unwrap_or("spell")),
     };
     if let Some(spell) = find(db, &spell_id).await? {
         if !actor.owns(&spell.created_by) {
@@ -79,8 +79,10 @@ pub async fn create(
         return Err(ApiError::new(
             axum::http::StatusCode::TOO_MANY_REQUESTS,
             "too_many_spells",
-            format!("you have {SPELLS_PER_USER} spells, which is the maximum; change one of them \
-                instead"),
+            format!(
+                "you have {SPELLS_PER_USER} spells, which is the maximum; change one of them \
+                instead"
+            ),
         ));
     }
     let now = platform.clock().now_ms();
@@ -107,7 +109,7 @@ pub async fn create(
     })
 }
 
-fn made_up_id(name: &str) -> String {
+fn generate_id(name: &str) -> String {
     let random = hex::encode(ids::random_bytes::<4>());
     let stem = id_of(name);
     if stem.is_empty() {
@@ -140,7 +142,7 @@ pub async fn find(db: &AnyPool, spell_id: &str) -> Result<Option<SpellInfo>, sql
 ///
 /// # Errors
 /// 404 when it does not exist or is not visible to the user.
-pub async fn show(db: &AnyPool, actor: &Actor, spell_id: &str) -> Result<SpellInfo, ApiError> {
+pub async fn show(db: &AnyPool, actor: &Principal, spell_id: &str) -> Result<SpellInfo, ApiError> {
     let spell = find(db, spell_id).await?.ok_or_else(unknown_spell)?;
     let published = spell.active_beta_rev.is_some() || spell.active_stable_rev.is_some();
     if published && !spell.taken_down || actor.owns(&spell.created_by) {
@@ -156,22 +158,22 @@ pub async fn show(db: &AnyPool, actor: &Actor, spell_id: &str) -> Result<SpellIn
 /// When the database fails.
 pub async fn list(
     platform: &Platform,
-    actor: &Actor,
-    wanted: &Wanted,
+    actor: &Principal,
+    filter: &SpellFilter,
 ) -> Result<SpellList, sqlx::Error> {
     let db = platform.db();
-    let page = wanted.page;
-    let whose = if wanted.mine {
+    let page = filter.page;
+    let whose = if filter.mine {
         "created_by = $1"
     } else {
         "(created_by = $1 OR taken_down = 0 AND (active_stable_rev <> '' OR active_beta_rev <> ''))"
     };
-    let filter = format!(
+    let condition = format!(
         "{whose} AND (LOWER(display_name) LIKE $2 ESCAPE '!' OR LOWER(description) LIKE $2 ESCAPE '!'
            OR spell_id LIKE $2 ESCAPE '!')"
     );
-    let pattern = pattern(&wanted.query);
-    let count = format!("SELECT COUNT(*) AS total FROM spells WHERE {filter}");
+    let pattern = pattern(&filter.query);
+    let count = format!("SELECT COUNT(*) AS total FROM spells WHERE {condition}");
     let total: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
         .bind(&actor.user_id)
         .bind(&pattern)
@@ -179,7 +181,7 @@ pub async fn list(
         .await?
         .try_get("total")?;
     let select = format!(
-        "SELECT {COLUMNS} FROM spells WHERE {filter}
+        "SELECT {COLUMNS} FROM spells WHERE {condition}
          ORDER BY updated_at DESC, spell_id LIMIT $3 OFFSET $4"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(select))
@@ -194,7 +196,7 @@ pub async fn list(
         total: to_u32(total),
         page: page.page,
         per_page: page.per_page,
-        prompts: platform.spell_compiler().writes(),
+        prompts: platform.spell_compiler().supports_prompts(),
     })
 }
 

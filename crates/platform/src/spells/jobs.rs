@@ -5,7 +5,7 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
-use super::{Actor, content::ENTRY, drafts, unknown_revision};
+use super::{Principal, content::ENTRY, drafts, unknown_revision};
 use crate::Platform;
 use crate::api::{BuildRequest, BuildStarted, CreateSpellRequest, JobInfo, JobStatus};
 use crate::clock::rfc3339;
@@ -30,7 +30,7 @@ const OPEN_MAX: i64 = 1000;
 /// Maximum number of revisions per spell.
 const REVISIONS_MAX: u32 = 2000;
 /// How long finished jobs are retained.
-const KEEP_MS: i64 = 30 * 24 * 3600 * 1000;
+const RETENTION_MS: i64 = 30 * 24 * 3600 * 1000;
 const COLUMNS: &str = "job_id, draft_id, status, stage, progress_pct, logs, error_message, \
      result_revision_id, request, created_by, attempts, created_at, updated_at";
 
@@ -51,7 +51,7 @@ pub struct Job {
 /// meantime, 429.
 pub async fn start(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
     request: BuildRequest,
 ) -> Result<BuildStarted, ApiError> {
@@ -66,7 +66,7 @@ pub async fn start(
     let db = platform.db();
     let filled =
         |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
-    if filled(&request.prompt) && !platform.spell_compiler().writes() {
+    if filled(&request.prompt) && !platform.spell_compiler().supports_prompts() {
         return Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "prompts_unavailable",
@@ -106,14 +106,19 @@ pub async fn start(
         return Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "too_many_revisions",
-            format!("a spell may have at most {REVISIONS_MAX} revisions; continue with a new spell"),
+            format!(
+                "a spell may have at most {REVISIONS_MAX} revisions; continue with a new spell"
+            ),
         ));
     }
     check_room(db, actor).await?;
     let job_id = ids::new_id("job");
     let now = platform.clock().now_ms();
     let text = serde_json::to_string(&request).map_err(|_| {
-        ApiError::bad_request("invalid_options", "options contains a number that is not finite")
+        ApiError::bad_request(
+            "invalid_options",
+            "options contains a number that is not finite",
+        )
     })?;
     sqlx::query(
         "INSERT INTO jobs (job_id, draft_id, spell_id, status, stage, progress_pct, logs, error_message,
@@ -186,7 +191,7 @@ fn check(request: &BuildRequest) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn check_room(db: &AnyPool, actor: &Actor) -> Result<(), ApiError> {
+async fn check_room(db: &AnyPool, actor: &Principal) -> Result<(), ApiError> {
     let row = sqlx::query(
         "SELECT COUNT(*) AS open,
            CAST(COALESCE(SUM(CASE WHEN created_by = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) AS own
@@ -214,7 +219,7 @@ async fn check_room(db: &AnyPool, actor: &Actor) -> Result<(), ApiError> {
 ///
 /// # Errors
 /// 404 when the job does not exist.
-pub async fn progress(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<JobInfo, ApiError> {
+pub async fn progress(db: &AnyPool, actor: &Principal, job_id: &str) -> Result<JobInfo, ApiError> {
     let job = find(db, job_id).await?.ok_or_else(unknown_job)?;
     let mut info = job.info;
     if !actor.owns(&job.created_by) {
@@ -232,7 +237,7 @@ fn unknown_job() -> ApiError {
 ///
 /// # Errors
 /// 404 when it does not exist or belongs to another user.
-pub async fn show(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<Job, ApiError> {
+pub async fn show(db: &AnyPool, actor: &Principal, job_id: &str) -> Result<Job, ApiError> {
     let job = find(db, job_id).await?;
     job.filter(|job| actor.owns(&job.created_by))
         .ok_or_else(unknown_job)
@@ -244,7 +249,7 @@ pub async fn show(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<Job, ApiE
 /// 403 for another user's spell, 404 when the spell does not exist.
 pub async fn of_spell(
     db: &AnyPool,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
 ) -> Result<Vec<JobInfo>, ApiError> {
     let spell = drafts::show(db, actor, spell_id).await?;
@@ -264,7 +269,7 @@ pub async fn of_spell(
 ///
 /// # Errors
 /// 404 when it does not exist; 409 when it is finished.
-pub async fn cancel(platform: &Platform, actor: &Actor, job_id: &str) -> Result<Job, ApiError> {
+pub async fn cancel(platform: &Platform, actor: &Principal, job_id: &str) -> Result<Job, ApiError> {
     let db = platform.db();
     show(db, actor, job_id).await?;
     let now = platform.clock().now_ms();
@@ -301,7 +306,7 @@ pub async fn cancel(platform: &Platform, actor: &Actor, job_id: &str) -> Result<
 /// # Errors
 /// When the database fails.
 pub async fn find(db: &AnyPool, job_id: &str) -> Result<Option<Job>, sqlx::Error> {
-    if !super::is_made_id(job_id) {
+    if !super::is_generated_id(job_id) {
         return Ok(None);
     }
     let query = format!("SELECT {COLUMNS} FROM jobs WHERE job_id = $1");
@@ -351,7 +356,7 @@ pub async fn claim(db: &AnyPool, owner: &str, now: i64) -> Result<Option<Job>, s
 }
 
 /// A worker's progress report.
-pub struct Note<'a> {
+pub struct ProgressReport<'a> {
     pub stage: &'a str,
     pub progress_pct: u32,
     /// All log lines so far.
@@ -363,20 +368,20 @@ pub struct Note<'a> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn note(
+pub async fn report_progress(
     db: &AnyPool,
     owner: &str,
     job_id: &str,
-    note: &Note<'_>,
+    report: &ProgressReport<'_>,
     now: i64,
 ) -> Result<bool, sqlx::Error> {
     let noted = sqlx::query(
         "UPDATE jobs SET stage = $1, progress_pct = $2, logs = $3, lease_until = $4, updated_at = $5
          WHERE job_id = $6 AND lease_owner = $7 AND status = 'running' AND cancel_requested = 0",
     )
-    .bind(note.stage)
-    .bind(i64::from(note.progress_pct))
-    .bind(note.logs.join("\n"))
+    .bind(report.stage)
+    .bind(i64::from(report.progress_pct))
+    .bind(report.logs.join("\n"))
     .bind(now + LEASE_MS)
     .bind(now)
     .bind(job_id)
@@ -387,13 +392,13 @@ pub async fn note(
 }
 
 /// The final state of an attempt.
-pub enum Verdict<'a> {
+pub enum AttemptResult<'a> {
     /// Do not retry.
     Failed(&'a str),
     /// The user cancelled it.
     Cancelled,
     /// Retry, not before the given time.
-    Again(i64, &'a str),
+    Retry(i64, &'a str),
 }
 
 /// Ends an attempt and releases the job. A job that was cancelled in the meantime is
@@ -401,18 +406,18 @@ pub enum Verdict<'a> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn give_back(
+pub async fn finish_attempt(
     db: &AnyPool,
     owner: &str,
     job_id: &str,
     logs: &[String],
-    verdict: Verdict<'_>,
+    result: AttemptResult<'_>,
     now: i64,
 ) -> Result<(), sqlx::Error> {
-    let (status, message, run_after) = match verdict {
-        Verdict::Failed(message) => ("failed", message, now),
-        Verdict::Cancelled => ("cancelled", "", now),
-        Verdict::Again(at, message) => ("queued", message, at),
+    let (status, message, run_after) = match result {
+        AttemptResult::Failed(message) => ("failed", message, now),
+        AttemptResult::Cancelled => ("cancelled", "", now),
+        AttemptResult::Retry(at, message) => ("queued", message, at),
     };
     sqlx::query(
         "UPDATE jobs SET status = CASE WHEN cancel_requested = 1 THEN 'cancelled' ELSE $1 END,
@@ -452,11 +457,11 @@ pub async fn release(db: &AnyPool, owner: &str) -> Result<(), sqlx::Error> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn forget_old(db: &AnyPool, now: i64) -> Result<(), sqlx::Error> {
+pub async fn delete_old(db: &AnyPool, now: i64) -> Result<(), sqlx::Error> {
     sqlx::query(
         "DELETE FROM jobs WHERE status IN ('done', 'failed', 'cancelled') AND updated_at < $1",
     )
-    .bind(now - KEEP_MS)
+    .bind(now - RETENTION_MS)
     .execute(db)
     .await?;
     Ok(())

@@ -1,7 +1,9 @@
 //! Publishing: makes a revision the active one of a channel, notifies clients, and
 //! delivers it to running worlds.
 
-use super::{Actor, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell};
+use super::{
+    Principal, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell,
+};
 use crate::Platform;
 use crate::api::{PublishSpellRequest, SpellChannel, SpellPublished};
 use crate::error::ApiError;
@@ -12,7 +14,7 @@ use crate::error::ApiError;
 /// 403 for another user's spell, 404 for an unknown revision.
 pub async fn publish(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
     request: &PublishSpellRequest,
 ) -> Result<SpellPublished, ApiError> {
@@ -69,12 +71,12 @@ pub async fn publish(
         let maker = &published.spell.created_by;
         platform
             .sockets()
-            .tell_user(maker, "spell.active_update", &published);
+            .send_to_user(maker, "spell.active_update", &published);
     } else {
         platform
             .sockets()
-            .tell_all("spell.active_update", &published);
+            .broadcast("spell.active_update", &published);
     }
-    teach::tell_running(platform, &revision, channel);
+    teach::teach_running_worlds(platform, &revision, channel);
     Ok(published)
 }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::drafts::Wanted;
-use super::{Actor, content, drafts, jobs};
+use super::drafts::SpellFilter;
+use super::{Principal, content, drafts, jobs};
 use crate::Platform;
 use crate::api::{
     BuildRequest, BuildStarted, CreateSpellRequest, DraftCreated, ErrorBody, JobInfo,
@@ -20,7 +20,7 @@ use crate::api::{
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
-use crate::moderation::Member;
+use crate::moderation::ActiveSession;
 use crate::paging::{PER_PAGE, Page, PageQuery};
 
 /// All routes of spells.
@@ -39,9 +39,9 @@ pub fn routes() -> OpenApiRouter<Platform> {
 }
 
 /// The user, or anonymous without a session: published spells are public.
-struct Anybody(Actor);
+struct OptionalPrincipal(Principal);
 
-impl FromRequestParts<Platform> for Anybody {
+impl FromRequestParts<Platform> for OptionalPrincipal {
     type Rejection = ApiError;
 
     async fn from_request_parts(
@@ -49,13 +49,13 @@ impl FromRequestParts<Platform> for Anybody {
         platform: &Platform,
     ) -> Result<Self, Self::Rejection> {
         if !parts.headers.contains_key(header::AUTHORIZATION) {
-            return Ok(Self(Actor {
+            return Ok(Self(Principal {
                 user_id: String::new(),
                 role: Role::Player,
             }));
         }
         let session = Session::from_request_parts(parts, platform).await?;
-        Ok(Self(Actor::from(&session)))
+        Ok(Self(Principal::from(&session)))
     }
 }
 
@@ -88,15 +88,15 @@ struct ListQuery {
 )]
 async fn list(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiQuery(query): ApiQuery<ListQuery>,
 ) -> Result<Json<SpellList>, ApiError> {
-    let wanted = Wanted {
+    let filter = SpellFilter {
         query: query.q.unwrap_or_default(),
         mine: query.mine.unwrap_or(false),
         page: Page::of(query.page, query.per_page, PER_PAGE)?,
     };
-    Ok(Json(drafts::list(&platform, &actor, &wanted).await?))
+    Ok(Json(drafts::list(&platform, &actor, &filter).await?))
 }
 
 /// Creates a spell. Returns the existing spell if the id is already yours.
@@ -116,10 +116,10 @@ async fn list(
 )]
 async fn create(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     OptionalJson(request): OptionalJson<CreateSpellRequest>,
 ) -> Result<(StatusCode, Json<DraftCreated>), ApiError> {
-    let created = drafts::create(&platform, &Actor::from(&session), &request).await?;
+    let created = drafts::create(&platform, &Principal::from(&session), &request).await?;
     let status = if created.created {
         StatusCode::CREATED
     } else {
@@ -141,7 +141,7 @@ async fn create(
 )]
 async fn show(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath(spell_id): ApiPath<String>,
 ) -> Result<Json<SpellInfo>, ApiError> {
     Ok(Json(drafts::show(platform.db(), &actor, &spell_id).await?))
@@ -167,11 +167,11 @@ async fn show(
 )]
 async fn build(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(spell_id): ApiPath<String>,
     ApiJson(request): ApiJson<BuildRequest>,
 ) -> Result<(StatusCode, Json<BuildStarted>), ApiError> {
-    let started = jobs::start(&platform, &Actor::from(&session), &spell_id, request).await?;
+    let started = jobs::start(&platform, &Principal::from(&session), &spell_id, request).await?;
     Ok((StatusCode::ACCEPTED, Json(started)))
 }
 
@@ -191,11 +191,11 @@ async fn build(
 )]
 async fn publish(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(spell_id): ApiPath<String>,
     ApiJson(request): ApiJson<PublishSpellRequest>,
 ) -> Result<Json<SpellPublished>, ApiError> {
-    let actor = Actor::from(&session);
+    let actor = Principal::from(&session);
     Ok(Json(
         super::publish(&platform, &actor, &spell_id, &request).await?,
     ))
@@ -216,7 +216,7 @@ async fn publish(
 )]
 async fn revisions(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath(spell_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<RevisionList>, ApiError> {
@@ -240,7 +240,7 @@ async fn revisions(
 )]
 async fn manifest(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath((spell_id, revision)): ApiPath<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -266,7 +266,7 @@ async fn manifest(
 )]
 async fn file(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath((spell_id, revision, path)): ApiPath<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -321,7 +321,7 @@ async fn spell_jobs(
     session: Session,
     ApiPath(spell_id): ApiPath<String>,
 ) -> Result<Json<Vec<JobInfo>>, ApiError> {
-    let actor = Actor::from(&session);
+    let actor = Principal::from(&session);
     Ok(Json(
         jobs::of_spell(platform.db(), &actor, &spell_id).await?,
     ))
@@ -340,7 +340,7 @@ async fn spell_jobs(
 )]
 async fn job(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath(job_id): ApiPath<String>,
 ) -> Result<Json<JobInfo>, ApiError> {
     let job = jobs::progress(platform.db(), &actor, &job_id).await?;
@@ -364,7 +364,7 @@ async fn cancel(
     session: Session,
     ApiPath(job_id): ApiPath<String>,
 ) -> Result<Json<JobInfo>, ApiError> {
-    let actor = Actor::from(&session);
+    let actor = Principal::from(&session);
     let job = jobs::cancel(&platform, &actor, &job_id).await?;
     Ok(Json(job.info))
 }

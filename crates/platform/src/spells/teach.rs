@@ -18,7 +18,7 @@ use crate::internal::Caller;
 use crate::remote_commands;
 
 /// Maximum number of worlds that are contacted concurrently.
-const TOLD_AT_ONCE: usize = 16;
+const CONCURRENT_WORLDS_MAX: usize = 16;
 
 /// The spell's name in worlds. A draft or beta revision has its own name, so that it
 /// does not replace the stable one.
@@ -44,7 +44,7 @@ pub async fn teach(
     let request = OutsideRequest::Learn {
         spells: vec![spell],
     };
-    match remote_commands::ask(platform, server, &request).await? {
+    match remote_commands::send(platform, server, &request).await? {
         OutsideReply::Done => {}
         OutsideReply::Refused { code, message } => {
             return Err(remote_commands::refused(&code, message));
@@ -84,7 +84,7 @@ async fn lesson(
 
 /// After publication: makes all running worlds, and so their clients, learn the
 /// revision. Drafts are delivered only when they are cast.
-pub fn tell_running(platform: &Platform, revision: &RevisionInfo, channel: SpellChannel) {
+pub fn teach_running_worlds(platform: &Platform, revision: &RevisionInfo, channel: SpellChannel) {
     if channel == SpellChannel::Draft {
         return;
     }
@@ -109,7 +109,7 @@ pub fn forget_everywhere(platform: &Platform, spell_id: &str) {
     for_each_running(platform, move |platform, server| {
         let request = request.clone();
         async move {
-            remote_commands::ask(&platform, &server, &request).await?;
+            remote_commands::send(&platform, &server, &request).await?;
             Ok(())
         }
     });
@@ -125,7 +125,7 @@ where
     tokio::spawn(async move {
         let running = platform.fleet().running();
         futures_util::stream::iter(running)
-            .for_each_concurrent(TOLD_AT_ONCE, |server| {
+            .for_each_concurrent(CONCURRENT_WORLDS_MAX, |server| {
                 let world = server.spec.world_id.clone();
                 let working = work(platform.clone(), server);
                 async move {

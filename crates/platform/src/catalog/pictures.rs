@@ -23,8 +23,8 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiBytes, ApiJson, ApiPath};
 use crate::ids;
-use crate::moderation::Member;
-use header::Picture;
+use crate::moderation::ActiveSession;
+use header::PictureHeader;
 
 /// Maximum size of a picture.
 pub const PICTURE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -59,7 +59,7 @@ const SCREENSHOTS_MAX: usize = 8;
 )]
 pub async fn add_screenshot(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(game_id): ApiPath<String>,
     ApiBytes(bytes): ApiBytes,
 ) -> Result<(StatusCode, Json<ScreenshotList>), ApiError> {
@@ -179,7 +179,7 @@ pub async fn order_screenshots(
     if given != known {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
-            "edited_meanwhile",
+            "edition_conflict",
             "list the id of every screenshot exactly once; load the game again for its current \
                 screenshots",
         ));
@@ -220,7 +220,7 @@ pub async fn order_screenshots(
 )]
 pub async fn set_thumbnail(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(game_id): ApiPath<String>,
     ApiBytes(bytes): ApiBytes,
 ) -> Result<Json<CreatorGame>, ApiError> {
@@ -258,7 +258,7 @@ pub async fn remove_thumbnail(
 async fn replace_thumbnail(
     platform: &Platform,
     game_id: &str,
-    picture: Option<(String, Picture)>,
+    picture: Option<(String, PictureHeader)>,
 ) -> Result<Json<CreatorGame>, ApiError> {
     let now = platform.clock().now_ms();
     let mut transaction = crate::db::begin(platform.db()).await?;
@@ -331,7 +331,7 @@ async fn list(platform: &Platform, game: &GameRow) -> Result<Json<ScreenshotList
     Ok(Json(ScreenshotList { screenshots }))
 }
 
-fn check(bytes: &Bytes) -> Result<Picture, ApiError> {
+fn check(bytes: &Bytes) -> Result<PictureHeader, ApiError> {
     let refused = |message: String| {
         ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_picture", message)
     };
@@ -351,7 +351,7 @@ fn insert<'q>(
     game_id: &'q str,
     kind: &'static str,
     sha256: &'q str,
-    picture: Picture,
+    picture: PictureHeader,
     position: i64,
     now: i64,
 ) -> sqlx::query::Query<'q, sqlx::Any, sqlx::any::AnyArguments> {

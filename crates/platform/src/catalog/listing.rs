@@ -6,8 +6,8 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::Tagged;
-use super::catalogue::{Order, PageKey};
+use super::TaggedBody;
+use super::cache::{Order, PageKey};
 use crate::Platform;
 use crate::api::{ErrorBody, GameList, TagList};
 use crate::error::ApiError;
@@ -79,15 +79,15 @@ pub async fn list(
             Sort::New => Order::New,
             Sort::Featured => Order::Featured,
         },
-        search: short(&query.q).to_lowercase(),
-        tag: short(&query.tag).to_lowercase(),
-        creator: names::key(&short(&query.creator)),
+        search: trim_query(&query.q).to_lowercase(),
+        tag: trim_query(&query.tag).to_lowercase(),
+        creator: names::key(&trim_query(&query.creator)),
         page: paging.page,
         per_page: paging.per_page,
     };
-    let view = platform.catalogue().view(&platform).await?;
+    let view = platform.catalog_cache().view(&platform).await?;
     let page = view.page(key, |games, total| {
-        Tagged::json(&GameList {
+        TaggedBody::json(&GameList {
             games,
             total,
             page: paging.page,
@@ -106,13 +106,13 @@ pub async fn list(
     responses((status = 200, body = TagList))
 )]
 pub async fn tags(State(platform): State<Platform>) -> Result<Json<TagList>, ApiError> {
-    let view = platform.catalogue().view(&platform).await?;
+    let view = platform.catalog_cache().view(&platform).await?;
     Ok(Json(TagList {
         tags: view.tags().to_vec(),
     }))
 }
 
 /// Trims and bounds a query parameter.
-fn short(typed: &str) -> String {
+fn trim_query(typed: &str) -> String {
     typed.trim().chars().take(QUERY_CHARS_MAX).collect()
 }

@@ -3,7 +3,7 @@
 
 /// Format and dimensions of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub struct PictureHeader {
     pub media_type: &'static str,
     /// Pixels.
     pub width: u32,
@@ -12,7 +12,7 @@ pub struct Picture {
 }
 
 /// Reads the header; `None` for an unsupported format or invalid header.
-pub fn read(bytes: &[u8]) -> Option<Picture> {
+pub fn read(bytes: &[u8]) -> Option<PictureHeader> {
     let (media_type, (width, height)) = if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         ("image/png", png(bytes)?)
     } else if bytes.starts_with(&[0xff, 0xd8, 0xff]) {
@@ -22,7 +22,7 @@ pub fn read(bytes: &[u8]) -> Option<Picture> {
     } else {
         return None;
     };
-    Some(Picture {
+    Some(PictureHeader {
         media_type,
         width,
         height,

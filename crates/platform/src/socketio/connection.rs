@@ -12,25 +12,25 @@ use socketioxide::extract::{AckSender, Event, SocketRef, TryData};
 use socketioxide::handler::ConnectHandler as _;
 use tokio::time::Instant;
 
-use super::visitor::{Said, Visitor};
-use super::{casts, home, spells, worlds};
+use super::visitor::{ReceivedMessage, Visitor};
+use super::{casts, spells, user_room, worlds};
 use crate::Platform;
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::ids;
 use crate::limits::client_address;
 use crate::moderation;
-use crate::spells::Actor;
+use crate::spells::Principal;
 
 /// Result of a message.
-pub type Answer = Result<Reply, ApiError>;
+pub type HandlerResult = Result<Reply, ApiError>;
 
 /// The answer to a message.
 pub enum Reply {
     /// An event for the sender, which is also the acknowledgement.
     Event(&'static str, Value),
     /// Only an acknowledgement: the events were sent already.
-    Told(Value),
+    Acknowledge(Value),
 }
 
 /// Registers the namespace.
@@ -38,16 +38,18 @@ pub fn open(io: &SocketIo, platform: &Platform) {
     let (checked, served) = (platform.clone(), platform.clone());
     let check = async move |socket: SocketRef, TryData(auth): TryData<Value>| {
         let visitor = admit(&checked, &socket, &auth.unwrap_or_default()).await;
-        let visitor = Arc::new(visitor.map_err(Refused)?);
+        let visitor = Arc::new(visitor.map_err(AdmissionError)?);
         // Before the client knows that it is connected, because it may send at once.
         listen(checked.clone(), &socket, visitor.clone());
-        checked.sockets().arriving(socket.id.to_string(), visitor);
-        Ok::<_, Refused>(())
+        checked
+            .sockets()
+            .add_pending(socket.id.to_string(), visitor);
+        Ok::<_, AdmissionError>(())
     };
     // Not an async function, so that it has completed before the next message is
     // read.
     let serve = move |socket: SocketRef| {
-        if let Some(visitor) = served.sockets().arrived(&socket.id.to_string()) {
+        if let Some(visitor) = served.sockets().take_pending(&socket.id.to_string()) {
             welcome(served, &socket, &visitor);
         }
         std::future::ready(())
@@ -57,9 +59,9 @@ pub fn open(io: &SocketIo, platform: &Platform) {
 
 /// Why a client is rejected; it receives this as `connect_error`.
 #[derive(Debug)]
-struct Refused(ApiError);
+struct AdmissionError(ApiError);
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for AdmissionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.0.message())
     }
@@ -81,7 +83,7 @@ async fn admit(platform: &Platform, socket: &SocketRef, auth: &Value) -> Result<
         (Some(token), _) => format!("Bearer {token}"),
         (None, Some(header)) => header.to_str().unwrap_or_default().to_owned(),
         (None, None) => {
-            let actor = Actor {
+            let actor = Principal {
                 user_id: ids::new_id("visitor"),
                 role: Role::Player,
             };
@@ -96,7 +98,7 @@ async fn admit(platform: &Platform, socket: &SocketRef, auth: &Value) -> Result<
     let (mut parts, ()) = request.into_parts();
     let session = Session::from_request_parts(&mut parts, platform).await?;
     Ok(Visitor::new(
-        Actor::from(&session),
+        Principal::from(&session),
         Some(session.username.clone()),
     ))
 }
@@ -107,7 +109,7 @@ fn welcome(platform: Platform, socket: &SocketRef, visitor: &Visitor) {
         platform.sockets().clients.fetch_sub(1, Relaxed);
         std::future::ready(())
     });
-    socket.join(home(&visitor.actor.user_id));
+    socket.join(user_room(&visitor.actor.user_id));
     let hello = json!({
         "client_id": visitor.actor.user_id,
         "username": visitor.username,
@@ -124,19 +126,19 @@ fn listen(platform: Platform, socket: &SocketRef, visitor: Arc<Visitor>) {
               TryData(data): TryData<Value>,
               ack: AckSender| {
             let data = data.unwrap_or(Value::Null);
-            let said = Said { event, data, ack };
-            match visitor.take(socket.clone(), said) {
+            let message = ReceivedMessage { event, data, ack };
+            match visitor.enqueue(socket.clone(), message) {
                 Ok(true) => {
                     tokio::spawn(work(platform, visitor));
                 }
                 Ok(false) => {}
-                Err(said) => {
+                Err(message) => {
                     let error = ApiError::new(
                         axum::http::StatusCode::TOO_MANY_REQUESTS,
                         "too_fast",
                         "too many messages; slow down",
                     );
-                    answer(&socket, said, Err(error));
+                    answer(&socket, message, Err(error));
                 }
             }
             // Not an async function, so that messages keep their order.
@@ -147,28 +149,33 @@ fn listen(platform: Platform, socket: &SocketRef, visitor: Arc<Visitor>) {
 
 /// Processes one client's messages in order until its queue is empty.
 async fn work(platform: Platform, visitor: Arc<Visitor>) {
-    while let Some((socket, said)) = visitor.next() {
-        let outcome = handle(&platform, &socket, &visitor, &said).await;
-        answer(&socket, said, outcome);
+    while let Some((socket, message)) = visitor.next() {
+        let outcome = handle(&platform, &socket, &visitor, &message).await;
+        answer(&socket, message, outcome);
     }
 }
 
-async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said: &Said) -> Answer {
-    let data = &said.data;
-    if !said.event.chars().all(frolic_package::is_visible) {
+async fn handle(
+    platform: &Platform,
+    socket: &SocketRef,
+    visitor: &Visitor,
+    message: &ReceivedMessage,
+) -> HandlerResult {
+    let data = &message.data;
+    if !message.event.chars().all(frolic_package::is_visible) {
         return Err(ApiError::bad_request(
             "bad_event_name",
             "event names must not contain control, invisible or direction-changing characters",
         ));
     }
-    if is_for_members(&said.event) {
+    if is_for_members(&message.event) {
         let (db, now) = (platform.db(), platform.clock().now_ms());
         moderation::refuse_suspended(db, &visitor.actor.user_id, now).await?;
     }
-    match said.event.as_str() {
+    match message.event.as_str() {
         "world.list" => worlds::list(platform, visitor, data).await,
         "world.create" => {
-            spend(platform, socket)?;
+            charge_rate_limit(platform, socket)?;
             worlds::create(platform, visitor, data).await
         }
         "world.join" | "join_world" => worlds::join(platform, socket, visitor, data).await,
@@ -176,11 +183,11 @@ async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said
         "world.get" => worlds::get(platform, visitor, data).await,
         "ping" => worlds::ping(platform, visitor).await,
         "spell.create_draft" => {
-            spend(platform, socket)?;
+            charge_rate_limit(platform, socket)?;
             spells::create_draft(platform, visitor, data).await
         }
         "spell.start_build" => {
-            spend(platform, socket)?;
+            charge_rate_limit(platform, socket)?;
             spells::start_build(platform, visitor, data).await
         }
         "spell.publish" => spells::publish(platform, visitor, data).await,
@@ -192,7 +199,7 @@ async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said
         "job.get" => spells::job(platform, visitor, data).await,
         "job.cancel" => spells::cancel(platform, visitor, data).await,
         "spell.cast_request" => casts::cast(platform, visitor, data).await,
-        "request_spell" => casts::change_ground(platform, visitor, data).await,
+        "request_spell" => casts::edit_terrain(platform, visitor, data).await,
         "clear_world" => casts::clear(platform, visitor, data).await,
         other => {
             let name: String = other.chars().take(64).collect();
@@ -219,7 +226,7 @@ fn is_for_members(event: &str) -> bool {
 }
 
 /// Charges expensive events to the rate limit of the client's address, as logins are.
-fn spend(platform: &Platform, socket: &SocketRef) -> Result<(), ApiError> {
+fn charge_rate_limit(platform: &Platform, socket: &SocketRef) -> Result<(), ApiError> {
     let extensions = &socket.req_parts().extensions;
     let Some(ConnectInfo(peer)) = extensions.get::<ConnectInfo<SocketAddr>>() else {
         return Ok(());
@@ -230,19 +237,19 @@ fn spend(platform: &Platform, socket: &SocketRef) -> Result<(), ApiError> {
 }
 
 /// Answers the sender: as an event, and as the acknowledgement if requested.
-fn answer(socket: &SocketRef, said: Said, outcome: Answer) {
+fn answer(socket: &SocketRef, message: ReceivedMessage, outcome: HandlerResult) {
     let acknowledged = match outcome {
         Ok(Reply::Event(event, data)) => {
             let _ = socket.emit(event, &data);
             data
         }
-        Ok(Reply::Told(data)) => data,
+        Ok(Reply::Acknowledge(data)) => data,
         Err(error) => {
             let visible = |c: &char| frolic_package::is_visible(*c);
-            let event: String = said.event.chars().filter(visible).take(64).collect();
-            let told = json!({ "code": error.code(), "message": error.message(), "event": event });
-            if said.event == "spell.cast_request" {
-                let spell = said.data.get("spell_id").and_then(Value::as_str);
+            let event: String = message.event.chars().filter(visible).take(64).collect();
+            let data = json!({ "code": error.code(), "message": error.message(), "event": event });
+            if message.event == "spell.cast_request" {
+                let spell = message.data.get("spell_id").and_then(Value::as_str);
                 let rejected = json!({
                     "spell_id": spell.map(|id| id.chars().take(64).collect::<String>()),
                     "error": error.message(),
@@ -250,18 +257,19 @@ fn answer(socket: &SocketRef, said: Said, outcome: Answer) {
                 });
                 let _ = socket.emit("spell.cast_rejected", &rejected);
             } else {
-                let _ = socket.emit("error", &told);
+                let _ = socket.emit("error", &data);
             }
-            json!({ "error": told })
+            json!({ "error": data })
         }
     };
-    let _ = said.ack.send(&acknowledged);
+    let _ = message.ack.send(&acknowledged);
 }
 
 /// A required text field of a message.
 pub fn text(data: &Value, name: &'static str) -> Result<String, ApiError> {
-    optional(data, name)?
-        .ok_or_else(|| ApiError::bad_request("missing_field", format!("{name} is missing or not a text")))
+    optional(data, name)?.ok_or_else(|| {
+        ApiError::bad_request("missing_field", format!("{name} is missing or not a text"))
+    })
 }
 
 /// An optional text field of a message.
@@ -280,9 +288,6 @@ pub fn optional(data: &Value, name: &'static str) -> Result<Option<String>, ApiE
 pub fn parsed<T: serde::de::DeserializeOwned>(data: &Value) -> Result<T, ApiError> {
     let object = if data.is_null() { &json!({}) } else { data };
     T::deserialize(object).map_err(|error| {
-        ApiError::bad_request(
-            "invalid_field",
-            format!("invalid message: {error}"),
-        )
+        ApiError::bad_request("invalid_field", format!("invalid message: {error}"))
     })
 }

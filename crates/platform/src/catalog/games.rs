@@ -6,8 +6,8 @@ use axum::response::Response;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
-use super::access::{self, Viewer};
-use super::{Tagged, assets, channels, pictures};
+use super::access::{self, OptionalSession};
+use super::{TaggedBody, assets, channels, pictures};
 use crate::Platform;
 use crate::api::{
     Channel, ErrorBody, GameDetail, GameSummary, GameVersion, GameVisibility, RunningWorld,
@@ -87,13 +87,13 @@ impl GameRow {
 )]
 pub async fn show(
     State(platform): State<Platform>,
-    viewer: Viewer,
+    viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (db, now_s) = (platform.db(), platform.clock().now_s());
     // A player who has just joined must see their own play counted.
-    platform.recorder().settle(&platform, &game_id).await?;
+    platform.recorder().flush_game(&platform, &game_id).await?;
     let game = access::visible(db, &game_id, &viewer).await?;
     let query = format!(
         "SELECT {SUMMARY_COLUMNS}, g.featured, g.downloads, g.created_at, g.updated_at
@@ -124,7 +124,7 @@ pub async fn show(
         created_at: rfc3339(row.try_get("created_at")?),
         updated_at: rfc3339(row.try_get("updated_at")?),
     };
-    Ok(Tagged::json(&detail)?.answer(&headers))
+    Ok(TaggedBody::json(&detail)?.answer(&headers))
 }
 
 fn running_worlds(platform: &Platform, game_id: &str) -> Vec<RunningWorld> {

@@ -8,7 +8,7 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::access::{self, Viewer};
+use super::access::{self, OptionalSession};
 use crate::Platform;
 use crate::api::{ErrorBody, RankingBreakdown, RankingFormula, RankingPart, RankingShare};
 use crate::error::ApiError;
@@ -42,7 +42,7 @@ fn weight(at_ms: i64, half_life_days: f64) -> f64 {
 
 /// The inputs of the formula for one game.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counted {
+pub struct RankingInputs {
     /// Players in its worlds.
     pub players: u32,
     /// Sum of [`play_heat`].
@@ -51,7 +51,7 @@ pub struct Counted {
     pub like_heat: f64,
 }
 
-impl Counted {
+impl RankingInputs {
     /// The score at `now_ms`.
     pub fn score(&self, now_ms: i64) -> f64 {
         let shares = self.values(now_ms);
@@ -142,15 +142,15 @@ pub async fn formula() -> Json<RankingFormula> {
 )]
 pub async fn breakdown(
     State(platform): State<Platform>,
-    viewer: Viewer,
+    viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
 ) -> Result<Json<RankingBreakdown>, ApiError> {
     access::visible(platform.db(), &game_id, &viewer).await?;
-    let view = platform.catalogue().view(&platform).await?;
+    let view = platform.catalog_cache().view(&platform).await?;
     // Unlisted games have no rank and no score to compare.
-    let (rank, counted) = match view.place(&game_id) {
+    let (rank, counted) = match view.rank(&game_id) {
         Some((rank, counted)) => (Some(rank), counted),
-        None => (None, Counted::default()),
+        None => (None, RankingInputs::default()),
     };
     let shares = parts().into_iter().zip(counted.values(view.now_ms));
     let parts: Vec<RankingShare> = shares
@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn plays_fade_by_half_in_a_week() {
-        let counted = Counted {
+        let counted = RankingInputs {
             play_heat: 8.0 * play_heat(EPOCH_MS),
-            ..Counted::default()
+            ..RankingInputs::default()
         };
         for (weeks, plays) in [(0, 8.0), (1, 4.0), (2, 2.0)] {
             let [_, (value, _), _] = counted.values(EPOCH_MS + weeks * WEEK_MS);
@@ -191,21 +191,21 @@ mod tests {
 
     #[test]
     fn points_are_what_the_formula_says() {
-        let counted = Counted {
+        let counted = RankingInputs {
             players: 3,
             play_heat: 7.0 * play_heat(EPOCH_MS),
             like_heat: like_heat(EPOCH_MS),
         };
         // 10 × log2(4) + 4 × log2(8) + 6 × log2(2)
         assert!((counted.score(EPOCH_MS) - 38.0).abs() < 1e-9);
-        assert_eq!(Counted::default().score(EPOCH_MS), 0.0);
+        assert_eq!(RankingInputs::default().score(EPOCH_MS), 0.0);
     }
 
     #[test]
     fn no_moment_breaks_the_sums() {
         for at in [i64::MIN, 0, EPOCH_MS, i64::MAX] {
             assert!(play_heat(at).is_finite() && play_heat(at) > 0.0);
-            let counted = Counted {
+            let counted = RankingInputs {
                 players: u32::MAX,
                 play_heat: play_heat(at),
                 like_heat: -1.0,

@@ -3,9 +3,9 @@
 use sqlx::{AnyPool, Row};
 
 use crate::api::{Channel, ChannelInfo, GameChannels, Release};
+use crate::catalog::games::{GameRow, Rollout};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
-use crate::store::games::{GameRow, Rollout};
 
 const RELEASES_SHOWN: i64 = 50;
 

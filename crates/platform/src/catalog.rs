@@ -1,13 +1,13 @@
 //! The game catalog: publishing, finding, liking and managing games.
 //!
 //! [`publish`] and [`uploads`] accept packages. [`channels`] decide which player gets
-//! which version. [`catalogue`] caches the public games in memory, and [`listing`]
+//! which version. [`cache`] caches the public games in memory, and [`listing`]
 //! answers from it. [`recorder`] records plays, players and script errors, and
 //! [`dashboard`] shows them to creators.
 
 pub mod access;
 mod assets;
-pub mod catalogue;
+pub mod cache;
 pub mod channels;
 mod creator;
 mod dashboard;
@@ -19,7 +19,7 @@ mod pictures;
 pub mod publish;
 mod ranking;
 pub mod recorder;
-pub mod shrink;
+pub mod scaling;
 mod text;
 mod uploads;
 mod versions;
@@ -99,17 +99,20 @@ pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> 
 /// # Errors
 /// When the database fails.
 pub async fn game_changed(platform: &Platform, game_id: &str) -> Result<(), sqlx::Error> {
-    platform.catalogue().refresh(platform.db(), game_id).await
+    platform
+        .catalog_cache()
+        .refresh(platform.db(), game_id)
+        .await
 }
 
 /// A response body with its ETag.
 #[derive(Clone, Debug)]
-struct Tagged {
+struct TaggedBody {
     body: Bytes,
     etag: HeaderValue,
 }
 
-impl Tagged {
+impl TaggedBody {
     fn json(value: &impl Serialize) -> Result<Self, ApiError> {
         let body = serde_json::to_vec(value).map_err(std::io::Error::other)?;
         Ok(Self::new(Bytes::from(body)))
@@ -126,7 +129,7 @@ impl Tagged {
     fn answer(&self, request: &HeaderMap) -> Response {
         let cache = HeaderValue::from_static("no-cache");
         let known = request.get(header::IF_NONE_MATCH);
-        let mut response = if known.is_some_and(|known| names_tag(known, &self.etag)) {
+        let mut response = if known.is_some_and(|known| etag_matches(known, &self.etag)) {
             StatusCode::NOT_MODIFIED.into_response()
         } else {
             let mut response = Response::new(self.body.clone().into());
@@ -142,7 +145,7 @@ impl Tagged {
 }
 
 /// Whether `If-None-Match` matches this tag: alone, in a list or as `*`.
-fn names_tag(known: &HeaderValue, etag: &HeaderValue) -> bool {
+fn etag_matches(known: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else {
         return false;
     };
@@ -153,10 +156,10 @@ fn names_tag(known: &HeaderValue, etag: &HeaderValue) -> bool {
 }
 
 /// 409 for an edit that is based on an outdated edition.
-fn edited_meanwhile(edition: u32) -> ApiError {
+fn edition_conflict(edition: u32) -> ApiError {
     ApiError::new(
         StatusCode::CONFLICT,
-        "edited_meanwhile",
+        "edition_conflict",
         "this game was changed in the meantime; load it again and repeat your change",
     )
     .with_details(serde_json::json!({ "edition": edition }))
@@ -178,7 +181,7 @@ mod tests {
 
     #[test]
     fn whoever_has_it_already_gets_304() {
-        let tagged = Tagged::new(Bytes::from_static(b"{}"));
+        let tagged = TaggedBody::new(Bytes::from_static(b"{}"));
         let mut headers = HeaderMap::new();
         assert_eq!(tagged.answer(&headers).status(), StatusCode::OK);
         let list = format!("\"x\", W/{}", tagged.etag.to_str().unwrap());

@@ -17,8 +17,8 @@ use sha2::Sha256;
 use sqlx::{AnyPool, Row};
 use subtle::ConstantTimeEq;
 
-use super::access::{self, Viewer};
-use super::{games, shrink};
+use super::access::{self, OptionalSession};
+use super::{games, scaling};
 use crate::Platform;
 use crate::api::{ErrorBody, GameFile, GameFiles, GameVisibility};
 use crate::auth::Role;
@@ -30,9 +30,9 @@ use crate::extract::{ApiPath, ApiQuery};
 use crate::{ids, worlds};
 
 const SCRIPT_MEDIA_TYPE: &str = "application/octet-stream";
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
-const FOR_A_WHILE: &str = "public, max-age=300";
-const FOR_ONE: &str = "private, max-age=3600";
+const CACHE_FOREVER: &str = "public, max-age=31536000, immutable";
+const CACHE_SHORT: &str = "public, max-age=300";
+const CACHE_PRIVATE: &str = "private, max-age=3600";
 /// Grants expire on the hour, at least four hours ahead, so that URLs stay stable
 /// long enough for browser caches.
 const GRANT_STEP_S: u64 = 3_600;
@@ -87,7 +87,7 @@ fn version(sha256: &str) -> &str {
     sha256.get(..8).unwrap_or("")
 }
 
-fn names_version(sha256: &str, given: Option<&str>) -> bool {
+fn matches_version(sha256: &str, given: Option<&str>) -> bool {
     given.is_some_and(|given| !given.is_empty() && given == version(sha256))
 }
 
@@ -130,7 +130,7 @@ pub struct FilesQuery {
 )]
 pub async fn files(
     State(platform): State<Platform>,
-    viewer: Viewer,
+    viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<FilesQuery>,
 ) -> Result<Json<GameFiles>, ApiError> {
@@ -199,7 +199,7 @@ pub struct ThumbnailQuery {
 )]
 pub async fn thumbnail(
     State(platform): State<Platform>,
-    viewer: Viewer,
+    viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<ThumbnailQuery>,
     headers: HeaderMap,
@@ -216,9 +216,9 @@ pub async fn thumbnail(
         .ok_or_else(|| ApiError::not_found("no_thumbnail", "this game has no thumbnail"))?;
     let file = find(platform.db(), &sha256).await?;
     let cache = match game.visibility {
-        GameVisibility::Private => FOR_ONE,
-        _ if names_version(&sha256, query.v.as_deref()) => FOR_EVER,
-        _ => FOR_A_WHILE,
+        GameVisibility::Private => CACHE_PRIVATE,
+        _ if matches_version(&sha256, query.v.as_deref()) => CACHE_FOREVER,
+        _ => CACHE_SHORT,
     };
     send(&platform, &sha256, file, &headers, cache, query.w).await
 }
@@ -264,9 +264,9 @@ pub async fn cdn(
         if !is_granted(secret, &sha256, given, now_s) {
             return Err(unknown_file());
         }
-        return send(&platform, &sha256, file, &headers, FOR_ONE, query.w).await;
+        return send(&platform, &sha256, file, &headers, CACHE_PRIVATE, query.w).await;
     }
-    send(&platform, &sha256, file, &headers, FOR_EVER, query.w).await
+    send(&platform, &sha256, file, &headers, CACHE_FOREVER, query.w).await
 }
 
 /// Query of `GET /api/games/{id}/download`.
@@ -294,7 +294,7 @@ pub struct DownloadQuery {
 )]
 pub async fn download(
     State(platform): State<Platform>,
-    viewer: Viewer,
+    viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<DownloadQuery>,
 ) -> Result<Response, ApiError> {
@@ -325,8 +325,8 @@ pub async fn download(
         None => game.revision,
     };
     let archive = platform.blobs().get(&revision).await?;
-    let archive =
-        archive.ok_or_else(|| ApiError::not_found("package_not_found", "this package no longer exists"))?;
+    let archive = archive
+        .ok_or_else(|| ApiError::not_found("package_not_found", "this package no longer exists"))?;
     let name = format!("attachment; filename=\"{game_id}.game\"");
     let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
     let mut response = Response::new(Body::from(archive));
@@ -386,9 +386,11 @@ async fn send(
     };
     let compressible = encoding::is_compressible(&media_type);
     let form = match width {
-        Some(width) if shrink::is_picture(&media_type) => Some(Form::Picture(shrink::step(width))),
+        Some(width) if scaling::is_picture(&media_type) => {
+            Some(Form::Picture(scaling::round_width(width)))
+        }
         _ if compressible => {
-            encoding::negotiate(request, &[Encoding::Zstd, Encoding::Gzip]).map(Form::Packed)
+            encoding::negotiate(request, &[Encoding::Zstd, Encoding::Gzip]).map(Form::Compressed)
         }
         _ => None,
     };
@@ -398,7 +400,7 @@ async fn send(
     };
     let etag = HeaderValue::from_str(&etag).map_err(std::io::Error::other)?;
     let known = request.get(header::IF_NONE_MATCH);
-    let mut response = if known.is_some_and(|known| super::names_tag(known, &etag)) {
+    let mut response = if known.is_some_and(|known| super::etag_matches(known, &etag)) {
         if !blobs.has(sha256).await? {
             return Err(unknown_file());
         }
@@ -438,7 +440,7 @@ fn file_response(bytes: Bytes, media_type: &str, form: Option<Form>) -> Response
             .unwrap_or(HeaderValue::from_static("application/octet-stream")),
     };
     headers.insert(header::CONTENT_TYPE, media_type);
-    if let Some(Form::Packed(encoding)) = form {
+    if let Some(Form::Compressed(encoding)) = form {
         let name = HeaderValue::from_static(encoding.name());
         headers.insert(header::CONTENT_ENCODING, name);
     }

@@ -7,13 +7,13 @@ use axum::http::StatusCode;
 use sqlx::{AnyConnection, Row};
 
 use super::channels::{bump_edition, refresh_visibility};
-use super::{access, creator, edited_meanwhile, game_changed, games, text};
+use super::{access, creator, edition_conflict, game_changed, games, text};
 use crate::Platform;
 use crate::api::{AtEdition, CreatorGame, EditGame, ErrorBody, FeatureRequest};
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
-use crate::moderation::Member;
+use crate::moderation::ActiveSession;
 use crate::texts;
 
 /// Changes the page of your game. Omitted fields stay unchanged.
@@ -36,7 +36,7 @@ use crate::texts;
 )]
 pub async fn edit(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(game_id): ApiPath<String>,
     ApiJson(request): ApiJson<EditGame>,
 ) -> Result<Json<CreatorGame>, ApiError> {
@@ -71,35 +71,41 @@ pub async fn edit(
 )]
 pub async fn publish(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(game_id): ApiPath<String>,
     ApiJson(request): ApiJson<AtEdition>,
 ) -> Result<Json<CreatorGame>, ApiError> {
-    change(&platform, &session, &game_id, request.edition, async |connection| {
-        let row = sqlx::query(
-            "SELECT g.taken_down, COALESCE(c.revision, '') AS stable FROM games g
+    change(
+        &platform,
+        &session,
+        &game_id,
+        request.edition,
+        async |connection| {
+            let row = sqlx::query(
+                "SELECT g.taken_down, COALESCE(c.revision, '') AS stable FROM games g
              LEFT JOIN game_channels c ON c.game_id = g.game_id AND c.channel = 'stable'
              WHERE g.game_id = $1",
-        )
-        .bind(&game_id)
-        .fetch_one(&mut *connection)
-        .await?;
-        let conflict = |code, message| ApiError::new(StatusCode::CONFLICT, code, message);
-        if row.try_get::<i64, _>("taken_down")? != 0 {
-            return Err(conflict(
-                "taken_down",
-                "moderators took this game down; you can appeal in the notice about it",
-            ));
-        }
-        if row.try_get::<String, _>("stable")?.is_empty() {
-            return Err(conflict(
-                "nothing_to_publish",
-                "this game has no stable version; release one of its versions to the stable \
+            )
+            .bind(&game_id)
+            .fetch_one(&mut *connection)
+            .await?;
+            let conflict = |code, message| ApiError::new(StatusCode::CONFLICT, code, message);
+            if row.try_get::<i64, _>("taken_down")? != 0 {
+                return Err(conflict(
+                    "taken_down",
+                    "moderators took this game down; you can appeal in the notice about it",
+                ));
+            }
+            if row.try_get::<String, _>("stable")?.is_empty() {
+                return Err(conflict(
+                    "nothing_to_publish",
+                    "this game has no stable version; release one of its versions to the stable \
                     channel first",
-            ));
-        }
-        set_published(connection, &game_id, true).await
-    })
+                ));
+            }
+            set_published(connection, &game_id, true).await
+        },
+    )
     .await
 }
 
@@ -195,7 +201,7 @@ pub(super) async fn change(
     let now = platform.clock().now_ms();
     let mut transaction = crate::db::begin(db).await?;
     if !bump_edition(&mut transaction, game_id, Some(edition), now).await? {
-        return Err(edited_meanwhile(game.edition));
+        return Err(edition_conflict(game.edition));
     }
     work(&mut transaction).await?;
     transaction.commit().await?;

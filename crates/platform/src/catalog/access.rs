@@ -15,9 +15,9 @@ use crate::error::ApiError;
 
 /// The optional session of a request to a public page. Pages show more to some users.
 /// An invalid or expired token counts as none.
-pub struct Viewer(pub Option<Session>);
+pub struct OptionalSession(pub Option<Session>);
 
-impl FromRequestParts<Platform> for Viewer {
+impl FromRequestParts<Platform> for OptionalSession {
     type Rejection = Infallible;
 
     async fn from_request_parts(
@@ -32,7 +32,7 @@ impl FromRequestParts<Platform> for Viewer {
     }
 }
 
-impl Viewer {
+impl OptionalSession {
     /// The id of the signed-in user.
     pub fn user_id(&self) -> Option<&str> {
         self.0.as_ref().map(|session| session.user_id.as_str())
@@ -62,7 +62,11 @@ pub fn may_see_as(game: &GameRow, user_id: &str, role: Role) -> bool {
 ///
 /// # Errors
 /// 404, also for other creators' private games, so that their ids cannot be probed.
-pub async fn visible(db: &AnyPool, game_id: &str, viewer: &Viewer) -> Result<GameRow, ApiError> {
+pub async fn visible(
+    db: &AnyPool,
+    game_id: &str,
+    viewer: &OptionalSession,
+) -> Result<GameRow, ApiError> {
     let game = games::find(db, game_id).await?;
     game.filter(|game| viewer.may_see(game))
         .ok_or_else(games::unknown_game)

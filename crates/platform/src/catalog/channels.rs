@@ -13,16 +13,16 @@ use axum::extract::State;
 use sqlx::AnyPool;
 
 use super::games::GameRow;
-use super::{access, edited_meanwhile, game_changed, versions};
+use super::{access, edition_conflict, game_changed, versions};
 use crate::Platform;
 use crate::api::{AtEdition, Channel, ErrorBody, GameChannels, SetChannel};
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
 use crate::ids;
-use crate::moderation::Member;
+use crate::moderation::ActiveSession;
 
-pub use change::{Change, apply, bump_edition, refresh_visibility};
+pub use change::{ChannelChange, apply, bump_edition, refresh_visibility};
 pub use read::{beta_version, find as given, of_game};
 
 /// The version of a game for a joining player, by channel and rollout percentage.
@@ -141,7 +141,7 @@ pub async fn show(
 )]
 pub async fn set(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath((game_id, channel)): ApiPath<(String, Channel)>,
     ApiJson(request): ApiJson<SetChannel>,
 ) -> Result<Json<GameChannels>, ApiError> {
@@ -153,8 +153,8 @@ pub async fn set(
         ));
     }
     let change = match pct {
-        100 => Change::Release(&request.revision),
-        pct => Change::RollOut(&request.revision, pct),
+        100 => ChannelChange::Release(&request.revision),
+        pct => ChannelChange::RollOut(&request.revision, pct),
     };
     changed(
         &platform,
@@ -202,7 +202,7 @@ pub async fn roll_back(
         &game_id,
         channel,
         edition,
-        Change::RollBack,
+        ChannelChange::RollBack,
     )
     .await
 }
@@ -213,14 +213,14 @@ async fn changed(
     game_id: &str,
     channel: Channel,
     edition: u32,
-    change: Change<'_>,
+    change: ChannelChange<'_>,
 ) -> Result<Json<GameChannels>, ApiError> {
     let db = platform.db();
     let game = access::owned(db, game_id, session).await?;
     let now = platform.clock().now_ms();
     let mut transaction = crate::db::begin(db).await?;
     if !bump_edition(&mut transaction, game_id, Some(edition), now).await? {
-        return Err(edited_meanwhile(game.edition));
+        return Err(edition_conflict(game.edition));
     }
     apply(
         &mut transaction,

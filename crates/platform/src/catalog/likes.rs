@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use sqlx::{AnyPool, Row};
 
-use super::access::{self, Viewer};
+use super::access::{self, OptionalSession};
 use super::ranking;
 use crate::Platform;
 use crate::api::{ErrorBody, LikeState};
@@ -79,7 +79,7 @@ async fn set(
     liked: bool,
 ) -> Result<Json<LikeState>, ApiError> {
     let user_id = session.user_id.clone();
-    let viewer = Viewer(Some(session));
+    let viewer = OptionalSession(Some(session));
     access::visible(platform.db(), game_id, &viewer).await?;
     let now = platform.clock().now_ms();
     let mut transaction = crate::db::begin(platform.db()).await?;
@@ -130,6 +130,6 @@ async fn set(
         .await?;
     let likes = to_u32(row.try_get("likes")?);
     transaction.commit().await?;
-    platform.catalogue().liked(game_id, likes, heat);
+    platform.catalog_cache().set_likes(game_id, likes, heat);
     Ok(Json(LikeState { liked, likes }))
 }

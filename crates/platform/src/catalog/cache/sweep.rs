@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Catalogue, Entry, GAMES_MAX, Inner, select};
+use super::{CatalogCache, GAMES_MAX, GameEntry, Inner, select};
 use crate::Platform;
 
 /// Rows per step, and the pause after it.
@@ -28,7 +28,7 @@ pub(super) struct Sweep {
 
 impl Sweep {
     /// State right after all games were read.
-    pub(super) fn after_load(now_ms: i64) -> Self {
+    pub(super) fn new(now_ms: i64) -> Self {
         Self {
             round: 1,
             after: String::new(),
@@ -48,27 +48,27 @@ impl Sweep {
         Duration::from_millis(passed) >= self.pause
     }
 
-    fn rest(&mut self, now_ms: i64, pause: Duration) {
+    fn pause_for(&mut self, now_ms: i64, pause: Duration) {
         self.paused_at_ms = now_ms;
         self.pause = pause;
     }
 }
 
-impl Catalogue {
+impl CatalogCache {
     /// Runs one step in the background while the current rows are served.
-    pub(super) fn sweep_behind(&self, platform: &Platform) {
+    pub(super) fn sweep_in_background(&self, platform: &Platform) {
         let Ok(doing) = self.sweeping.clone().try_lock_owned() else {
             return;
         };
         let platform = platform.clone();
         tokio::spawn(async move {
             let _doing = doing;
-            let catalogue = platform.catalogue();
-            if let Err(error) = catalogue.sweep_step(&platform).await {
+            let cache = platform.catalog_cache();
+            if let Err(error) = cache.sweep_step(&platform).await {
                 tracing::warn!(%error, "catalog sweep failed");
                 // Retry after the pause; the cached rows remain usable.
-                if let Some(sweep) = &mut catalogue.inner().sweep {
-                    sweep.rest(platform.clock().now_ms(), ROUND_PAUSE);
+                if let Some(sweep) = &mut cache.inner().sweep {
+                    sweep.pause_for(platform.clock().now_ms(), ROUND_PAUSE);
                 }
             }
         });
@@ -90,16 +90,16 @@ impl Catalogue {
             .bind(i64::from(STEP_ROWS))
             .fetch_all(platform.db())
             .await?;
-        let read = rows.iter().map(|row| Entry::read(row, round));
-        let seen = read.collect::<Result<Vec<Entry>, _>>()?;
-        self.inner().take_over(seen, platform.clock().now_ms());
+        let read = rows.iter().map(|row| GameEntry::read(row, round));
+        let seen = read.collect::<Result<Vec<GameEntry>, _>>()?;
+        self.inner().store_step(seen, platform.clock().now_ms());
         Ok(())
     }
 }
 
 impl Inner {
     /// Stores the rows of a step; fewer rows than requested end the round.
-    fn take_over(&mut self, seen: Vec<Entry>, now_ms: i64) {
+    fn store_step(&mut self, seen: Vec<GameEntry>, now_ms: i64) {
         // The rows were dropped in the meantime and will all be read again.
         let Some(sweep) = &mut self.sweep else {
             return;
@@ -109,12 +109,12 @@ impl Inner {
         match seen.last() {
             Some(last) if !is_last => {
                 sweep.after.clone_from(&last.card.summary.id);
-                sweep.rest(now_ms, STEP_PAUSE);
+                sweep.pause_for(now_ms, STEP_PAUSE);
             }
             _ => {
                 sweep.after.clear();
                 sweep.round = round.wrapping_add(1);
-                sweep.rest(now_ms, ROUND_PAUSE);
+                sweep.pause_for(now_ms, ROUND_PAUSE);
             }
         }
         let mut changed = false;

@@ -23,11 +23,11 @@ use sqlx::{AnyPool, Row};
 
 use self::search::Searchable;
 use self::sweep::Sweep;
-use self::view::{Card, Placed, Shelf};
+use self::view::{FixedOrders, GameCard, RankedGame};
 pub use self::view::{Order, PageKey, View};
 use super::assets::Grants;
 use super::games::{SUMMARY_COLUMNS, summary};
-use super::ranking::{self, Counted};
+use super::ranking::{self, RankingInputs};
 use crate::Platform;
 use crate::error::ApiError;
 use crate::names;
@@ -38,15 +38,15 @@ const GAMES_MAX: u32 = 50_000;
 /// Views expire because players come and go and the weight of plays decays.
 const VIEW_LIFE: Duration = Duration::from_secs(1);
 /// A catalog of up to this size is sorted at once after each change; a larger one in
-/// the background, at most once per `MANY_GAMES_PAUSE`.
-const FEW_GAMES: usize = 1_000;
-const MANY_GAMES_PAUSE: Duration = Duration::from_millis(250);
+/// the background, at most once per `LARGE_CATALOG_PAUSE`.
+const SMALL_CATALOG_GAMES: usize = 1_000;
+const LARGE_CATALOG_PAUSE: Duration = Duration::from_millis(250);
 /// Rows to read before yielding to other tasks.
 const ROWS_AT_ONCE: usize = 32;
 
 /// The public games.
 #[derive(Default)]
-pub struct Catalogue {
+pub struct CatalogCache {
     inner: Mutex<Inner>,
     /// Held while all rows are read, until they are stored.
     loading: tokio::sync::Mutex<()>,
@@ -59,10 +59,10 @@ pub struct Catalogue {
 #[derive(Default)]
 struct Inner {
     /// Games by id.
-    games: BTreeMap<String, Entry>,
+    games: BTreeMap<String, GameEntry>,
     /// State of the sweep; `None` until the games were read.
     sweep: Option<Sweep>,
-    shelf: Option<Arc<Shelf>>,
+    fixed: Option<Arc<FixedOrders>>,
     view: Option<Arc<View>>,
     /// Whether counts changed since the view was built.
     stale: bool,
@@ -71,16 +71,16 @@ struct Inner {
 }
 
 /// The input of a view.
-struct Draft {
+struct ViewInput {
     version: u64,
-    shelf: Arc<Shelf>,
-    games: Vec<Placed>,
+    fixed: Arc<FixedOrders>,
+    games: Vec<RankedGame>,
     before: Option<Arc<View>>,
     now_ms: i64,
 }
 
-struct Entry {
-    card: Arc<Card>,
+struct GameEntry {
+    card: Arc<GameCard>,
     plays: u32,
     likes: u32,
     play_heat: f64,
@@ -89,7 +89,7 @@ struct Entry {
     round: u32,
 }
 
-impl Catalogue {
+impl CatalogCache {
     /// The current view.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Catalogue {
                     self.load(platform).await?;
                 }
             }
-            Some(true) => self.sweep_behind(platform),
+            Some(true) => self.sweep_in_background(platform),
             Some(false) => {}
         }
         Ok(self.current(platform))
@@ -124,7 +124,7 @@ impl Catalogue {
             .fetch(platform.db());
         let mut games = BTreeMap::new();
         while let Some(row) = rows.try_next().await? {
-            let entry = Entry::read(&row, 0)?;
+            let entry = GameEntry::read(&row, 0)?;
             games.insert(entry.card.summary.id.clone(), entry);
             if games.len().is_multiple_of(ROWS_AT_ONCE) {
                 tokio::task::yield_now().await;
@@ -132,7 +132,7 @@ impl Catalogue {
         }
         let mut inner = self.inner();
         inner.games = games;
-        inner.sweep = Some(Sweep::after_load(platform.clock().now_ms()));
+        inner.sweep = Some(Sweep::new(platform.clock().now_ms()));
         inner.games_changed();
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Catalogue {
             .bind(game_id)
             .fetch_optional(db)
             .await?;
-        let entry = row.map(|row| Entry::read(&row, round)).transpose()?;
+        let entry = row.map(|row| GameEntry::read(&row, round)).transpose()?;
         let mut inner = self.inner();
         match entry {
             Some(entry) => {
@@ -167,7 +167,7 @@ impl Catalogue {
     }
 
     /// Drops all rows, so that the next listing reads them again: many games changed.
-    pub fn forget(&self) {
+    pub fn invalidate(&self) {
         let mut inner = self.inner();
         *inner = Inner {
             version: inner.version + 1,
@@ -176,7 +176,7 @@ impl Catalogue {
     }
 
     /// Counts a play.
-    pub fn played(&self, game_id: &str, at_ms: i64) {
+    pub fn count_play(&self, game_id: &str, at_ms: i64) {
         self.count(game_id, |entry| {
             entry.plays = entry.plays.saturating_add(1);
             entry.play_heat += ranking::play_heat(at_ms);
@@ -184,7 +184,7 @@ impl Catalogue {
     }
 
     /// Sets a game's like count and weight.
-    pub fn liked(&self, game_id: &str, likes: u32, heat: f64) {
+    pub fn set_likes(&self, game_id: &str, likes: u32, heat: f64) {
         self.count(game_id, |entry| {
             entry.likes = likes;
             entry.like_heat += heat;
@@ -196,7 +196,7 @@ impl Catalogue {
         self.inner().stale = true;
     }
 
-    fn count(&self, game_id: &str, change: impl FnOnce(&mut Entry)) {
+    fn count(&self, game_id: &str, change: impl FnOnce(&mut GameEntry)) {
         let mut inner = self.inner();
         if let Some(entry) = inner.games.get_mut(game_id) {
             change(entry);
@@ -210,36 +210,37 @@ impl Catalogue {
             let age = view.made_at.elapsed();
             let passed = platform.clock().now_ms().abs_diff(view.now_ms);
             let age = age.max(Duration::from_millis(passed));
-            let few = inner.games.len() <= FEW_GAMES;
-            let too_old = age >= VIEW_LIFE || (inner.stale && (few || age >= MANY_GAMES_PAUSE));
+            let small = inner.games.len() <= SMALL_CATALOG_GAMES;
+            let too_old =
+                age >= VIEW_LIFE || (inner.stale && (small || age >= LARGE_CATALOG_PAUSE));
             if !too_old {
                 return view.clone();
             }
-            if !few {
+            if !small {
                 let view = view.clone();
                 drop(inner);
-                self.order_behind(platform);
+                self.rebuild_in_background(platform);
                 return view;
             }
         }
-        let view = Arc::new(inner.draft(platform).into_view());
+        let view = Arc::new(inner.view_input(platform).into_view());
         inner.view = Some(view.clone());
         view
     }
 
     /// Builds the next view in the background while the old one is served.
-    fn order_behind(&self, platform: &Platform) {
+    fn rebuild_in_background(&self, platform: &Platform) {
         let Ok(doing) = self.ordering.clone().try_lock_owned() else {
             return;
         };
         let platform = platform.clone();
         tokio::task::spawn_blocking(move || {
-            let catalogue = platform.catalogue();
+            let cache = platform.catalog_cache();
             let _doing = doing;
-            let draft = catalogue.inner().draft(&platform);
-            let version = draft.version;
-            let view = Arc::new(draft.into_view());
-            let mut inner = catalogue.inner();
+            let input = cache.inner().view_input(&platform);
+            let version = input.version;
+            let view = Arc::new(input.into_view());
+            let mut inner = cache.inner();
             // A game that changed in the meantime must be shown in its new state.
             if inner.version == version {
                 inner.view = Some(view);
@@ -255,7 +256,7 @@ impl Catalogue {
 
 impl Inner {
     /// Stores a row that was read; returns whether a listing shows it differently.
-    fn put(&mut self, mut entry: Entry) -> bool {
+    fn put(&mut self, mut entry: GameEntry) -> bool {
         let Some(known) = self.games.get_mut(&entry.card.summary.id) else {
             self.games.insert(entry.card.summary.id.clone(), entry);
             return true;
@@ -270,36 +271,36 @@ impl Inner {
 
     /// Notes that the set of games or their texts changed.
     fn games_changed(&mut self) {
-        self.shelf = None;
+        self.fixed = None;
         self.stale = true;
         self.version += 1;
     }
 
-    fn draft(&mut self, platform: &Platform) -> Draft {
+    fn view_input(&mut self, platform: &Platform) -> ViewInput {
         let mut players: HashMap<String, u32> = HashMap::new();
         for server in platform.fleet().all() {
             let sum = players.entry(server.spec.game_id.clone()).or_default();
             *sum = sum.saturating_add(server.players());
         }
-        let place = |(id, entry): (&String, &Entry)| Placed {
+        let place = |(id, entry): (&String, &GameEntry)| RankedGame {
             plays: entry.plays,
             likes: entry.likes,
-            counted: Counted {
+            counted: RankingInputs {
                 players: players.get(id).copied().unwrap_or(0),
                 play_heat: entry.play_heat,
                 like_heat: entry.like_heat,
             },
         };
         let games = self.games.iter().map(place).collect();
-        let shelf = self.shelf.get_or_insert_with(|| {
+        let fixed = self.fixed.get_or_insert_with(|| {
             let cards = self.games.values().map(|entry| entry.card.clone());
-            Arc::new(Shelf::of(cards.collect()))
+            Arc::new(FixedOrders::of(cards.collect()))
         });
         // Counts from here on belong to the next view.
         self.stale = false;
-        Draft {
+        ViewInput {
             version: self.version,
-            shelf: shelf.clone(),
+            fixed: fixed.clone(),
             games,
             before: self.view.clone(),
             now_ms: platform.clock().now_ms(),
@@ -307,9 +308,9 @@ impl Inner {
     }
 }
 
-impl Draft {
+impl ViewInput {
     fn into_view(self) -> View {
-        View::of(self.shelf, self.games, self.before.as_deref(), self.now_ms)
+        View::of(self.fixed, self.games, self.before.as_deref(), self.now_ms)
     }
 }
 
@@ -322,7 +323,7 @@ fn select(which: &str) -> String {
     )
 }
 
-impl Entry {
+impl GameEntry {
     fn read(row: &AnyRow, round: u32) -> Result<Self, sqlx::Error> {
         // Only public games are listed, so no grants are needed.
         let mut summary = summary(row, 0, &Grants::none())?;
@@ -336,7 +337,7 @@ impl Entry {
             play_heat: row.try_get("play_heat")?,
             like_heat: row.try_get("like_heat")?,
             round,
-            card: Arc::new(Card {
+            card: Arc::new(GameCard {
                 creator_key: names::key(&summary.creator),
                 searchable: Searchable::of(&summary),
                 created_at: row.try_get("created_at")?,

@@ -17,8 +17,8 @@ const UNPACKED_BYTES_MAX: u64 = 4 * (SIDE_MAX as u64) * (SIDE_MAX as u64);
 const QUALITY: f32 = 80.0;
 
 /// Rounds a requested width up to an available one.
-pub fn step(wish: u32) -> u32 {
-    let fits = WIDTHS.into_iter().find(|width| *width >= wish);
+pub fn round_width(requested: u32) -> u32 {
+    let fits = WIDTHS.into_iter().find(|width| *width >= requested);
     fits.unwrap_or(WIDTHS[WIDTHS.len() - 1])
 }
 
@@ -121,8 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn wishes_become_one_of_a_few_widths() {
-        let steps = [0, 1, 320, 321, 700, 5_000, u32::MAX].map(step);
+    fn requested_widths_are_rounded_to_a_few() {
+        let steps = [0, 1, 320, 321, 700, 5_000, u32::MAX].map(round_width);
         assert_eq!(steps, [320, 320, 320, 640, 1280, 1280, 1280]);
     }
 }

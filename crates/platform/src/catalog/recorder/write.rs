@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use sqlx::{AnyConnection, AnyPool, Row};
 
-use super::{DAY_MS, ErrorCount, ErrorPlace, Pending, Play};
-use crate::store::ranking;
+use super::{DAY_MS, ErrorCount, ErrorKey, Pending, Play};
+use crate::catalog::ranking;
 
 /// Maximum number of stored errors per game, the latest.
-const ERRORS_KEPT: i64 = 200;
+const ERRORS_PER_GAME_MAX: i64 = 200;
 const SAMPLES_KEEP_MS: i64 = 91 * DAY_MS;
 const DAYS_KEEP: i64 = 400;
 
 /// Increments for one day of a game.
 #[derive(Default)]
-struct DayNews {
+struct DayIncrements {
     plays: i64,
     players: i64,
     new_players: i64,
@@ -28,9 +28,9 @@ struct DayNews {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
+pub async fn batch(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
     let mut transaction = crate::db::begin(db).await?;
-    let mut days: BTreeMap<(&str, i64), DayNews> = BTreeMap::new();
+    let mut days: BTreeMap<(&str, i64), DayIncrements> = BTreeMap::new();
     let mut by_game: BTreeMap<&str, Vec<&Play>> = BTreeMap::new();
     for play in &pending.plays {
         by_game.entry(&play.game_id).or_default().push(play);
@@ -41,16 +41,16 @@ pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
         }
         for play in plays {
             let day = play.at_ms.div_euclid(DAY_MS);
-            let news = days.entry((game_id, day)).or_default();
-            news.plays += 1;
-            let back = count_player(&mut transaction, play, day, news).await?;
+            let increments = days.entry((game_id, day)).or_default();
+            increments.plays += 1;
+            let back = count_player(&mut transaction, play, day, increments).await?;
             // Retention is counted on the player's first day, which may be in this very
             // batch.
             if let Some((first_day, after)) = back {
                 let first = days.entry((game_id, first_day)).or_default();
                 match after {
-                    Back::NextDay => first.back_after_1 += 1,
-                    Back::AfterAWeek => first.back_after_7 += 1,
+                    ReturnVisit::NextDay => first.back_after_1 += 1,
+                    ReturnVisit::AfterAWeek => first.back_after_7 += 1,
                 }
             }
         }
@@ -60,27 +60,27 @@ pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
     let of_servers = pending.errors.iter().filter(|(place, _)| !place.in_client);
     for (place, count) in of_servers {
         let day = count.last_ms.div_euclid(DAY_MS);
-        let news = days.entry((&place.game_id, day)).or_default();
-        news.script_errors = news.script_errors.saturating_add(count.times);
+        let increments = days.entry((&place.game_id, day)).or_default();
+        increments.script_errors = increments.script_errors.saturating_add(count.times);
     }
     for ((game_id, at_ms), players) in &pending.peaks {
-        let news = days.entry((game_id, at_ms.div_euclid(DAY_MS))).or_default();
-        news.peak_players = news.peak_players.max(i64::from(*players));
+        let increments = days.entry((game_id, at_ms.div_euclid(DAY_MS))).or_default();
+        increments.peak_players = increments.peak_players.max(i64::from(*players));
     }
-    for ((game_id, day), news) in &days {
-        add_to_day(&mut transaction, game_id, *day, news).await?;
+    for ((game_id, day), increments) in &days {
+        add_to_day(&mut transaction, game_id, *day, increments).await?;
     }
     for ((game_id, at_ms), players) in &pending.peaks {
-        keep_sample(&mut transaction, game_id, *at_ms, i64::from(*players)).await?;
+        upsert_sample(&mut transaction, game_id, *at_ms, i64::from(*players)).await?;
     }
     for (place, count) in &pending.errors {
-        keep_error(&mut transaction, place, count).await?;
+        upsert_error(&mut transaction, place, count).await?;
     }
     let mut games: Vec<&str> = pending.errors.keys().map(|p| p.game_id.as_str()).collect();
     games.sort_unstable();
     games.dedup();
     for game_id in games {
-        forget_old_errors(&mut transaction, game_id).await?;
+        delete_old_errors(&mut transaction, game_id).await?;
     }
     transaction.commit().await
 }
@@ -112,8 +112,8 @@ async fn count_player(
     connection: &mut AnyConnection,
     play: &Play,
     day: i64,
-    news: &mut DayNews,
-) -> Result<Option<(i64, Back)>, sqlx::Error> {
+    increments: &mut DayIncrements,
+) -> Result<Option<(i64, ReturnVisit)>, sqlx::Error> {
     let new = sqlx::query(
         "INSERT INTO game_players (game_id, user_id, first_day, last_day, plays)
          VALUES ($1, $2, $3, $3, 1) ON CONFLICT (game_id, user_id) DO NOTHING",
@@ -124,8 +124,8 @@ async fn count_player(
     .execute(&mut *connection)
     .await?;
     if new.rows_affected() == 1 {
-        news.players += 1;
-        news.new_players += 1;
+        increments.players += 1;
+        increments.new_players += 1;
         return Ok(None);
     }
     let first_today = sqlx::query(
@@ -147,7 +147,7 @@ async fn count_player(
         .await?;
         return Ok(None);
     }
-    news.players += 1;
+    increments.players += 1;
     let row = sqlx::query("SELECT first_day FROM game_players WHERE game_id = $1 AND user_id = $2")
         .bind(&play.game_id)
         .bind(&play.user_id)
@@ -155,15 +155,15 @@ async fn count_player(
         .await?;
     let first_day: i64 = row.try_get("first_day")?;
     Ok(match day - first_day {
-        1 => Some((first_day, Back::NextDay)),
-        7 => Some((first_day, Back::AfterAWeek)),
+        1 => Some((first_day, ReturnVisit::NextDay)),
+        7 => Some((first_day, ReturnVisit::AfterAWeek)),
         _ => None,
     })
 }
 
 /// Which return of a player is counted.
 #[derive(Clone, Copy)]
-enum Back {
+enum ReturnVisit {
     NextDay,
     AfterAWeek,
 }
@@ -172,7 +172,7 @@ async fn add_to_day(
     connection: &mut AnyConnection,
     game_id: &str,
     day: i64,
-    news: &DayNews,
+    increments: &DayIncrements,
 ) -> Result<(), sqlx::Error> {
     // Select from `games`, so that a deleted game adds no row and causes no error.
     sqlx::query(
@@ -192,20 +192,20 @@ async fn add_to_day(
            script_errors = game_days.script_errors + excluded.script_errors",
     )
     .bind(day)
-    .bind(news.plays)
-    .bind(news.players)
-    .bind(news.new_players)
-    .bind(news.back_after_1)
-    .bind(news.back_after_7)
-    .bind(news.peak_players)
-    .bind(news.script_errors)
+    .bind(increments.plays)
+    .bind(increments.players)
+    .bind(increments.new_players)
+    .bind(increments.back_after_1)
+    .bind(increments.back_after_7)
+    .bind(increments.peak_players)
+    .bind(increments.script_errors)
     .bind(game_id)
     .execute(connection)
     .await?;
     Ok(())
 }
 
-async fn keep_sample(
+async fn upsert_sample(
     connection: &mut AnyConnection,
     game_id: &str,
     at_ms: i64,
@@ -226,9 +226,9 @@ async fn keep_sample(
     Ok(())
 }
 
-async fn keep_error(
+async fn upsert_error(
     connection: &mut AnyConnection,
-    place: &ErrorPlace,
+    place: &ErrorKey,
     count: &ErrorCount,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(
@@ -262,7 +262,7 @@ fn without_nul(text: &str) -> String {
     text.replace('\0', "")
 }
 
-async fn forget_old_errors(
+async fn delete_old_errors(
     connection: &mut AnyConnection,
     game_id: &str,
 ) -> Result<(), sqlx::Error> {
@@ -276,7 +276,7 @@ async fn forget_old_errors(
         sqlx::query(sqlx::AssertSqlSafe(query))
             .bind(game_id)
             .bind(game_id)
-            .bind(ERRORS_KEPT)
+            .bind(ERRORS_PER_GAME_MAX)
             .execute(&mut *connection)
             .await?;
     }

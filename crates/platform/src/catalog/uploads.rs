@@ -18,7 +18,7 @@ use tokio::fs;
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
 use super::created_or_ok;
-use super::publish::{self, Wishes};
+use super::publish::{self, PublishOptions};
 use crate::Platform;
 use crate::api::{Channel, ErrorBody, PublishResponse, StartUpload, UploadState};
 use crate::auth::Session;
@@ -27,7 +27,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiBytes, ApiJson, ApiPath, ApiQuery};
 use crate::ids;
-use crate::moderation::Member;
+use crate::moderation::ActiveSession;
 
 /// Maximum size of a part.
 const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -46,13 +46,13 @@ pub struct Uploads {
 }
 
 /// Exclusive write access to an upload, until dropped.
-struct Turn<'a> {
+struct UploadLock<'a> {
     uploads: &'a Uploads,
     upload_id: String,
 }
 
 impl Uploads {
-    fn turn(&self, upload_id: &str) -> Result<Turn<'_>, ApiError> {
+    fn lock(&self, upload_id: &str) -> Result<UploadLock<'_>, ApiError> {
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         if !busy.insert(upload_id.to_owned()) {
             return Err(ApiError::new(
@@ -61,14 +61,14 @@ impl Uploads {
                 "another part of this upload is being received; send parts one after another",
             ));
         }
-        Ok(Turn {
+        Ok(UploadLock {
             uploads: self,
             upload_id: upload_id.to_owned(),
         })
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for UploadLock<'_> {
     fn drop(&mut self) {
         let mut busy = self
             .uploads
@@ -122,7 +122,7 @@ impl Upload {
 )]
 pub async fn start(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiJson(request): ApiJson<StartUpload>,
 ) -> Result<(StatusCode, Json<UploadState>), ApiError> {
     let size_max = platform.settings().limits.package_bytes_max;
@@ -255,13 +255,13 @@ pub struct PartQuery {
 )]
 pub async fn put_part(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(upload_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PartQuery>,
     ApiBytes(part): ApiBytes,
 ) -> Result<Json<UploadState>, ApiError> {
     let mut upload = find(&platform, &upload_id, &session).await?;
-    let _turn = platform.uploads().turn(&upload_id)?;
+    let _turn = platform.uploads().lock(&upload_id)?;
     let received = find(&platform, &upload_id, &session).await?.received_bytes;
     if query.offset != received {
         return Err(ApiError::new(
@@ -324,11 +324,11 @@ pub async fn put_part(
 )]
 pub async fn finish(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(upload_id): ApiPath<String>,
 ) -> Result<(StatusCode, Json<PublishResponse>), ApiError> {
     find(&platform, &upload_id, &session).await?;
-    let _turn = platform.uploads().turn(&upload_id)?;
+    let _turn = platform.uploads().lock(&upload_id)?;
     let upload = find(&platform, &upload_id, &session).await?;
     if upload.received_bytes != upload.size_bytes {
         return Err(ApiError::new(
@@ -341,7 +341,7 @@ pub async fn finish(
         )
         .with_details(serde_json::json!({ "received_bytes": upload.received_bytes })));
     }
-    let _unpacking = platform.upload_turn().await?;
+    let _unpacking = platform.upload_permit().await?;
     let mut archive = fs::read(file(&platform, &upload_id)).await?;
     // Bytes after the received ones belong to an interrupted part.
     archive.truncate(upload.size_bytes as usize);
@@ -353,12 +353,12 @@ pub async fn finish(
             "the uploaded bytes do not match the SHA-256; upload the package again",
         ));
     }
-    let wishes = Wishes {
+    let options = PublishOptions {
         channel: upload.channel,
         notes: upload.notes,
     };
     let archive = Bytes::from(archive);
-    let published = publish::publish_package(&platform, archive, &session.user_id, wishes).await;
+    let published = publish::publish_package(&platform, archive, &session.user_id, options).await;
     // A rejected package stays invalid, so its upload is deleted. After a database
     // error, finishing can be retried.
     use publish::PublishError::{Channel, Invalid, NotYours, Reserved};
@@ -394,7 +394,7 @@ pub async fn give_up(
     ApiPath(upload_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
     find(&platform, &upload_id, &session).await?;
-    let _turn = platform.uploads().turn(&upload_id)?;
+    let _turn = platform.uploads().lock(&upload_id)?;
     remove(&platform, &upload_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -410,7 +410,7 @@ pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> 
         .await?;
     for row in &rows {
         let upload_id: String = row.try_get("upload_id")?;
-        let Ok(_turn) = platform.uploads().turn(&upload_id) else {
+        let Ok(_turn) = platform.uploads().lock(&upload_id) else {
             continue;
         };
         if let Err(error) = remove(platform, &upload_id).await {
@@ -470,10 +470,7 @@ async fn find(platform: &Platform, upload_id: &str, session: &Session) -> Result
 }
 
 fn unknown_upload() -> ApiError {
-    ApiError::not_found(
-        "upload_not_found",
-        "upload not found; start a new one",
-    )
+    ApiError::not_found("upload_not_found", "upload not found; start a new one")
 }
 
 /// Ids are generated here and looked up first, so a client cannot choose the path.

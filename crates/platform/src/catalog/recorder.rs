@@ -24,11 +24,11 @@ pub const DAY_MS: i64 = 86_400_000;
 /// Length of the spans in which peak players are recorded.
 pub const SPAN_MS: i64 = 5 * 60 * 1000;
 /// How long events are collected before a batch is written.
-const TOGETHER: Duration = Duration::from_millis(200);
+const BATCH_WINDOW: Duration = Duration::from_millis(200);
 /// Delay before a failed write is retried.
-const PAUSE: Duration = Duration::from_secs(2);
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// How often the players of each game are sampled.
-const SAMPLE_EVERY: Duration = Duration::from_secs(60);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(60);
 /// Buffer limits. When the database is unavailable for long, statistics are dropped
 /// to bound memory.
 const PLAYS_MAX: usize = 50_000;
@@ -48,7 +48,7 @@ pub struct Recorder {
 #[derive(Default)]
 struct Pending {
     plays: Vec<Play>,
-    errors: HashMap<ErrorPlace, ErrorCount>,
+    errors: HashMap<ErrorKey, ErrorCount>,
     /// Peak players by game and span.
     peaks: HashMap<(String, i64), u32>,
 }
@@ -62,7 +62,7 @@ struct Play {
 
 /// Identity of a script error: a repeated error only increments the count.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct ErrorPlace {
+struct ErrorKey {
     game_id: String,
     revision: String,
     script: String,
@@ -82,7 +82,7 @@ struct ErrorCount {
 
 impl Recorder {
     /// Counts a join.
-    pub fn played(&self, game_id: &str, user_id: &str, at_ms: i64) {
+    pub fn record_play(&self, game_id: &str, user_id: &str, at_ms: i64) {
         let mut pending = self.pending();
         if pending.plays.len() < PLAYS_MAX {
             pending.plays.push(Play {
@@ -97,7 +97,7 @@ impl Recorder {
 
     /// Counts the errors among a world's console lines. The lines are untrusted:
     /// neither length nor number is bounded.
-    pub fn said(&self, game_id: &str, lines: &[ConsoleLine], at_ms: i64) {
+    pub fn record_lines(&self, game_id: &str, lines: &[ConsoleLine], at_ms: i64) {
         let errors = lines.iter().take(REPORT_LINES_MAX);
         let mut errors = errors
             .filter(|line| line.level == ConsoleLevel::Error)
@@ -107,10 +107,10 @@ impl Recorder {
         }
         let mut pending = self.pending();
         for line in errors {
-            let place = ErrorPlace::of(game_id, line);
+            let place = ErrorKey::of(game_id, line);
             let client = line.client.as_ref();
             let times = client.map_or(1, |client| i64::from(client.count));
-            let browser = client.map(browser_of).unwrap_or_default();
+            let browser = client.map(browser_name).unwrap_or_default();
             if let Some(count) = pending.errors.get_mut(&place) {
                 count.times = count.times.saturating_add(times);
                 count.last_ms = at_ms;
@@ -130,7 +130,7 @@ impl Recorder {
     }
 
     /// Records the current number of players of a game.
-    pub fn players(&self, game_id: &str, players: u32, at_ms: i64) {
+    pub fn record_players(&self, game_id: &str, players: u32, at_ms: i64) {
         let span = at_ms.div_euclid(SPAN_MS) * SPAN_MS;
         let mut pending = self.pending();
         let full = pending.peaks.len() >= PEAKS_MAX;
@@ -152,9 +152,9 @@ impl Recorder {
         if taken.is_empty() {
             return Ok(());
         }
-        let written = write::all(db, &taken).await;
+        let written = write::batch(db, &taken).await;
         if written.is_err() {
-            self.pending().take_back(taken);
+            self.pending().restore(taken);
         }
         written
     }
@@ -163,7 +163,7 @@ impl Recorder {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn settle(&self, platform: &Platform, game_id: &str) -> Result<(), ApiError> {
+    pub async fn flush_game(&self, platform: &Platform, game_id: &str) -> Result<(), ApiError> {
         let waits = {
             let pending = self.pending();
             let plays = pending.plays.iter().any(|play| play.game_id == game_id);
@@ -186,7 +186,7 @@ impl Pending {
     }
 
     /// Puts back events that could not be written, in front of newer ones.
-    fn take_back(&mut self, mut older: Pending) {
+    fn restore(&mut self, mut older: Pending) {
         older.plays.append(&mut self.plays);
         older.plays.truncate(PLAYS_MAX);
         self.plays = older.plays;
@@ -216,7 +216,7 @@ impl Pending {
     }
 }
 
-impl ErrorPlace {
+impl ErrorKey {
     fn of(game_id: &str, line: &ConsoleLine) -> Self {
         let cut = |text: &str, max| text.chars().take(max).collect::<String>();
         Self {
@@ -244,7 +244,7 @@ impl ErrorPlace {
 }
 
 /// The browser that ran the scripts; never empty, because empty means a server.
-fn browser_of(client: &FromClients) -> String {
+fn browser_name(client: &FromClients) -> String {
     let name: String = client.browser.chars().take(SCRIPT_CHARS_MAX).collect();
     match name.trim().is_empty() {
         true => "a browser".to_owned(),
@@ -253,14 +253,14 @@ fn browser_of(client: &FromClients) -> String {
 }
 
 /// Counts a join, in the listings at once and in the database soon.
-pub fn played(platform: &Platform, game_id: &str, user_id: &str) {
+pub fn record_play(platform: &Platform, game_id: &str, user_id: &str) {
     let now = platform.clock().now_ms();
-    platform.catalogue().played(game_id, now);
-    platform.recorder().played(game_id, user_id, now);
+    platform.catalog_cache().count_play(game_id, now);
+    platform.recorder().record_play(game_id, user_id, now);
 }
 
 /// Records the current players of each game.
-pub fn sample(platform: &Platform) {
+pub fn sample_players(platform: &Platform) {
     let now = platform.clock().now_ms();
     let mut players: HashMap<String, u32> = HashMap::new();
     for server in platform.fleet().all() {
@@ -268,7 +268,7 @@ pub fn sample(platform: &Platform) {
         *sum = sum.saturating_add(server.players());
     }
     for (game_id, players) in players {
-        platform.recorder().players(&game_id, players, now);
+        platform.recorder().record_players(&game_id, players, now);
     }
     platform.recorder().wake.notify_one();
 }
@@ -276,15 +276,15 @@ pub fn sample(platform: &Platform) {
 /// Writes and samples until the task is dropped.
 pub async fn record_forever(platform: Platform) {
     let recorder = platform.recorder();
-    let mut sampling = tokio::time::interval(SAMPLE_EVERY);
+    let mut sampling = tokio::time::interval(SAMPLE_INTERVAL);
     loop {
         tokio::select! {
-            () = recorder.wake.notified() => tokio::time::sleep(TOGETHER).await,
-            _ = sampling.tick() => sample(&platform),
+            () = recorder.wake.notified() => tokio::time::sleep(BATCH_WINDOW).await,
+            _ = sampling.tick() => sample_players(&platform),
         }
         if let Err(error) = recorder.flush(platform.db()).await {
             tracing::warn!(%error, "could not write game statistics; will retry");
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_DELAY).await;
             recorder.wake.notify_one();
         }
     }

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use super::search::{Score, Search, Searchable};
 use crate::api::{GameSummary, TagCount};
+use crate::catalog::TaggedBody;
+use crate::catalog::ranking::RankingInputs;
 use crate::error::ApiError;
-use crate::store::Tagged;
-use crate::store::ranking::Counted;
 
 /// Maximum number of rendered pages per view.
 const PAGES_MAX: usize = 2_048;
@@ -17,7 +17,7 @@ const TAGS_MAX: usize = 100;
 
 /// The part of a game that changes only when it is published or edited.
 #[derive(PartialEq)]
-pub struct Card {
+pub struct GameCard {
     pub(super) summary: GameSummary,
     pub(super) creator_key: String,
     pub(super) searchable: Searchable,
@@ -25,22 +25,22 @@ pub struct Card {
     pub(super) featured_at: Option<i64>,
 }
 
-/// Index of a game on its shelf.
-type Slot = u32;
+/// Index of a game on its fixed.
+type GameIndex = u32;
 
 /// The games, and the sort orders that do not change with time.
-pub(super) struct Shelf {
-    cards: Vec<Arc<Card>>,
-    newest: Vec<Slot>,
-    featured: Vec<Slot>,
+pub(super) struct FixedOrders {
+    cards: Vec<Arc<GameCard>>,
+    newest: Vec<GameIndex>,
+    featured: Vec<GameIndex>,
     tags: Vec<TagCount>,
 }
 
 /// Counts of a game at one moment.
-pub(super) struct Placed {
+pub(super) struct RankedGame {
     pub(super) plays: u32,
     pub(super) likes: u32,
-    pub(super) counted: Counted,
+    pub(super) counted: RankingInputs,
 }
 
 /// The catalog at one moment.
@@ -48,11 +48,11 @@ pub struct View {
     pub(super) made_at: Instant,
     /// Time of the view, by the platform's clock.
     pub now_ms: i64,
-    shelf: Arc<Shelf>,
-    /// Indexed by slot.
-    games: Vec<Placed>,
-    popular: Vec<Slot>,
-    pages: Mutex<HashMap<PageKey, Arc<Tagged>>>,
+    fixed: Arc<FixedOrders>,
+    /// Indexed by index.
+    games: Vec<RankedGame>,
+    popular: Vec<GameIndex>,
+    pages: Mutex<HashMap<PageKey, Arc<TaggedBody>>>,
 }
 
 /// Identifies a page of a listing.
@@ -84,18 +84,19 @@ pub enum Order {
     Featured,
 }
 
-impl Shelf {
+impl FixedOrders {
     /// Builds the orders that do not change with time. `cards` is sorted by id.
-    pub(super) fn of(cards: Vec<Arc<Card>>) -> Self {
-        let by_slot = |slot: &Slot| &*cards[*slot as usize];
-        let mut newest: Vec<Slot> = (0..Slot::try_from(cards.len()).unwrap_or(Slot::MAX)).collect();
+    pub(super) fn of(cards: Vec<Arc<GameCard>>) -> Self {
+        let by_index = |index: &GameIndex| &*cards[*index as usize];
+        let mut newest: Vec<GameIndex> =
+            (0..GameIndex::try_from(cards.len()).unwrap_or(GameIndex::MAX)).collect();
         // The sort is stable: ties keep the order of ids.
-        newest.sort_by_key(|slot| Reverse(by_slot(slot).created_at));
+        newest.sort_by_key(|index| Reverse(by_index(index).created_at));
         let chosen = newest.iter().copied();
-        let mut featured: Vec<Slot> = chosen
-            .filter(|slot| by_slot(slot).featured_at.is_some())
+        let mut featured: Vec<GameIndex> = chosen
+            .filter(|index| by_index(index).featured_at.is_some())
             .collect();
-        featured.sort_by_key(|slot| Reverse(by_slot(slot).featured_at));
+        featured.sort_by_key(|index| Reverse(by_index(index).featured_at));
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
         for tag in cards.iter().flat_map(|card| &card.summary.tags) {
             *counts.entry(tag).or_default() += 1;
@@ -122,20 +123,20 @@ impl View {
     /// Sorts the games by popularity. The previous view's order is a good start,
     /// because it hardly changes within a second.
     pub(super) fn of(
-        shelf: Arc<Shelf>,
-        games: Vec<Placed>,
+        fixed: Arc<FixedOrders>,
+        games: Vec<RankedGame>,
         before: Option<&View>,
         now_ms: i64,
     ) -> Self {
-        let before = before.filter(|view| Arc::ptr_eq(&view.shelf, &shelf));
-        let start = before.map_or_else(|| shelf.newest.clone(), |view| view.popular.clone());
-        let scored = start.into_iter().map(|slot| {
-            let score = games[slot as usize].counted.score(now_ms);
-            (slot, score)
+        let before = before.filter(|view| Arc::ptr_eq(&view.fixed, &fixed));
+        let start = before.map_or_else(|| fixed.newest.clone(), |view| view.popular.clone());
+        let scored = start.into_iter().map(|index| {
+            let score = games[index as usize].counted.score(now_ms);
+            (index, score)
         });
-        let mut scored: Vec<(Slot, f64)> = scored.collect();
+        let mut scored: Vec<(GameIndex, f64)> = scored.collect();
         scored.sort_by(|(a, a_score), (b, b_score)| {
-            let created_at = |slot: Slot| shelf.cards[slot as usize].created_at;
+            let created_at = |index: GameIndex| fixed.cards[index as usize].created_at;
             b_score
                 .total_cmp(a_score)
                 .then_with(|| created_at(*b).cmp(&created_at(*a)))
@@ -144,9 +145,9 @@ impl View {
         Self {
             made_at: Instant::now(),
             now_ms,
-            shelf,
+            fixed,
             games,
-            popular: scored.into_iter().map(|(slot, _)| slot).collect(),
+            popular: scored.into_iter().map(|(index, _)| index).collect(),
             pages: Mutex::default(),
         }
     }
@@ -157,26 +158,26 @@ impl View {
     }
 
     /// A game's rank in Popular, from 1, and its counts.
-    pub fn place(&self, game_id: &str) -> Option<(u32, Counted)> {
-        let cards = &self.shelf.cards;
-        let slot = cards.binary_search_by(|card| (*card.summary.id).cmp(game_id));
-        let slot = slot.ok()?;
-        let place = self.popular.iter().position(|at| *at as usize == slot)?;
-        Some((u32::try_from(place + 1).ok()?, self.games[slot].counted))
+    pub fn rank(&self, game_id: &str) -> Option<(u32, RankingInputs)> {
+        let cards = &self.fixed.cards;
+        let index = cards.binary_search_by(|card| (*card.summary.id).cmp(game_id));
+        let index = index.ok()?;
+        let rank = self.popular.iter().position(|at| *at as usize == index)?;
+        Some((u32::try_from(rank + 1).ok()?, self.games[index].counted))
     }
 
     /// Tags, the most used first.
     pub fn tags(&self) -> &[TagCount] {
-        &self.shelf.tags
+        &self.fixed.tags
     }
 
     /// The rendered page for `key`. If it is not cached, `make` renders it from the
     /// games on it and the total count.
-    pub(in crate::store) fn page(
+    pub(in crate::catalog) fn page(
         &self,
         key: PageKey,
-        make: impl FnOnce(Vec<GameSummary>, u32) -> Result<Tagged, ApiError>,
-    ) -> Result<Arc<Tagged>, ApiError> {
+        make: impl FnOnce(Vec<GameSummary>, u32) -> Result<TaggedBody, ApiError>,
+    ) -> Result<Arc<TaggedBody>, ApiError> {
         if let Some(page) = self.pages().get(&key) {
             return Ok(page.clone());
         }
@@ -193,41 +194,44 @@ impl View {
     fn select(&self, key: &PageKey) -> (Vec<GameSummary>, u32) {
         let order = match key.order {
             Order::Popular => &self.popular,
-            Order::New => &self.shelf.newest,
-            Order::Featured => &self.shelf.featured,
+            Order::New => &self.fixed.newest,
+            Order::Featured => &self.fixed.featured,
         };
         let per_page = key.per_page as usize;
         let skip = (key.page.saturating_sub(1) as usize).saturating_mul(per_page);
-        let card = |slot: Slot| &*self.shelf.cards[slot as usize];
-        let wanted = order.iter().copied().filter(|slot| key.wants(card(*slot)));
-        let found: Vec<Slot> = if key.search.is_empty() {
+        let card = |index: GameIndex| &*self.fixed.cards[index as usize];
+        let wanted = order
+            .iter()
+            .copied()
+            .filter(|index| key.matches(card(*index)));
+        let found: Vec<GameIndex> = if key.search.is_empty() {
             wanted.collect()
         } else {
             let search = Search::of(&key.search);
-            let scored = wanted.filter_map(|slot| {
-                let score = search.score(&card(slot).searchable)?;
-                Some((score, slot))
+            let scored = wanted.filter_map(|index| {
+                let score = search.score(&card(index).searchable)?;
+                Some((score, index))
             });
-            let mut scored: Vec<(Score, Slot)> = scored.collect();
+            let mut scored: Vec<(Score, GameIndex)> = scored.collect();
             // Sorts by relevance only for the default order; ties keep the popular order.
             if key.order == Order::Popular {
                 scored.sort_by_key(|(score, _)| Reverse(*score));
             }
-            scored.into_iter().map(|(_, slot)| slot).collect()
+            scored.into_iter().map(|(_, index)| index).collect()
         };
         let shown = found.iter().skip(skip).take(per_page);
-        let shown = shown.map(|slot| self.games[*slot as usize].summary(card(*slot)));
+        let shown = shown.map(|index| self.games[*index as usize].summary(card(*index)));
         let total = u32::try_from(found.len()).unwrap_or(u32::MAX);
         (shown.collect(), total)
     }
 
-    fn pages(&self) -> MutexGuard<'_, HashMap<PageKey, Arc<Tagged>>> {
+    fn pages(&self) -> MutexGuard<'_, HashMap<PageKey, Arc<TaggedBody>>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Placed {
-    fn summary(&self, card: &Card) -> GameSummary {
+impl RankedGame {
+    fn summary(&self, card: &GameCard) -> GameSummary {
         GameSummary {
             players_now: self.counted.players,
             plays: self.plays,
@@ -238,7 +242,7 @@ impl Placed {
 }
 
 impl PageKey {
-    fn wants(&self, card: &Card) -> bool {
+    fn matches(&self, card: &GameCard) -> bool {
         (self.creator.is_empty() || card.creator_key == self.creator)
             && (self.tag.is_empty() || card.summary.tags.contains(&self.tag))
     }

@@ -12,7 +12,7 @@ use frolic_package::{Limits, Manifest, Package, Report, Severity, Visibility};
 use serde::Deserialize;
 use sqlx::{AnyPool, Row};
 
-use super::channels::{self, Change};
+use super::channels::{self, ChannelChange};
 use super::{created_or_ok, games, text};
 use crate::Platform;
 use crate::api::{
@@ -22,7 +22,7 @@ use crate::api::{
 use crate::auth::Session;
 use crate::error::ApiError;
 use crate::extract::{ApiBytes, ApiQuery};
-use crate::moderation::Member;
+use crate::moderation::ActiveSession;
 use crate::names;
 use crate::texts;
 
@@ -79,7 +79,7 @@ const RESERVED_IDS: [&str; 1] = ["validate"];
 
 /// Options of a publication.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct PublishOptions {
     /// The channel that receives the version.
     pub channel: Channel,
     /// Release notes for players.
@@ -127,17 +127,17 @@ pub struct UploadQuery {
 )]
 pub async fn upload(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiQuery(query): ApiQuery<UploadQuery>,
     ApiBytes(archive): ApiBytes,
 ) -> Result<(StatusCode, Json<PublishResponse>), ApiError> {
-    let wishes = Wishes {
+    let options = PublishOptions {
         channel: query.channel.unwrap_or_default(),
         notes: notes(query.notes.as_deref())?,
     };
     // Unpacking needs memory: bound the number of concurrent uploads.
-    let _turn = platform.upload_turn().await?;
-    let published = publish_package(&platform, archive, &session.user_id, wishes).await?;
+    let _turn = platform.upload_permit().await?;
+    let published = publish_package(&platform, archive, &session.user_id, options).await?;
     Ok(created_or_ok(published.new_revision, published))
 }
 
@@ -169,7 +169,7 @@ pub async fn validate(
         let advice = "send the package as the body of the request";
         return Err(ApiError::bad_request("empty_body", advice));
     }
-    let _turn = platform.upload_turn().await?;
+    let _turn = platform.upload_permit().await?;
     let size_bytes = u32::try_from(archive.len()).unwrap_or(u32::MAX);
     let found = match check(&platform, archive).await {
         Ok(package) => ValidationReport {
@@ -220,7 +220,7 @@ pub async fn publish_package(
     platform: &Platform,
     archive: Bytes,
     creator_id: &str,
-    wishes: Wishes,
+    options: PublishOptions,
 ) -> Result<PublishResponse, PublishError> {
     let package = check(platform, archive.clone()).await?;
     let game_id = &package.manifest.game.id;
@@ -235,23 +235,23 @@ pub async fn publish_package(
                 game_id: game_id.clone(),
             });
         }
-        let given = channels::given(platform.db(), game_id, wishes.channel).await?;
+        let given = channels::given(platform.db(), game_id, options.channel).await?;
         if given
             .is_some_and(|(revision, rollout)| revision == package.revision && rollout.is_none())
         {
-            return Ok(response(&package, wishes.channel, game.visibility, false));
+            return Ok(response(&package, options.channel, game.visibility, false));
         }
     }
     // Blobs first: a row must never reference a missing blob.
     platform.blobs().put(&archive).await?;
-    let assets = keep_assets(platform, &package).await?;
+    let assets = store_assets(platform, &package).await?;
     store(
         platform,
         &package,
         archive.len(),
         &assets,
         creator_id,
-        &wishes,
+        &options,
     )
     .await?;
     super::game_changed(platform, game_id).await?;
@@ -259,12 +259,12 @@ pub async fn publish_package(
         game = game_id,
         version = package.manifest.game.version,
         revision = package.revision,
-        channel = wishes.channel.name(),
+        channel = options.channel.name(),
         "published"
     );
     let game = games::find(platform.db(), game_id).await?;
     let visibility = game.map_or(GameVisibility::Private, |game| game.visibility);
-    Ok(response(&package, wishes.channel, visibility, true))
+    Ok(response(&package, options.channel, visibility, true))
 }
 
 /// Creates the platform's built-in account if it is missing. It owns the sample
@@ -272,7 +272,7 @@ pub async fn publish_package(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn ensure_house_account(
+pub async fn ensure_builtin_account(
     db: &AnyPool,
     name: &str,
     now_ms: i64,
@@ -326,7 +326,7 @@ async fn check(platform: &Platform, archive: Bytes) -> Result<Arc<Package>, Publ
     }
 }
 
-async fn keep_assets(platform: &Platform, package: &Package) -> Result<Vec<Asset>, PublishError> {
+async fn store_assets(platform: &Platform, package: &Package) -> Result<Vec<Asset>, PublishError> {
     let mut assets = Vec::new();
     for (path, bytes) in asset_files(&package.files) {
         let Some(media_type) = media_type(path) else {
@@ -371,13 +371,13 @@ async fn store(
     size_bytes: usize,
     assets: &[Asset],
     creator_id: &str,
-    wishes: &Wishes,
+    options: &PublishOptions,
 ) -> Result<(), PublishError> {
     let now = platform.clock().now_ms();
     let manifest = &package.manifest;
     let game_id = &manifest.game.id;
     let mut transaction = crate::db::begin(platform.db()).await?;
-    let written = upsert_game(package, creator_id, wishes.channel, now)
+    let written = upsert_game(package, creator_id, options.channel, now)
         .execute(&mut *transaction)
         .await?;
     // The condition in the statement, not the earlier check, prevents two creators
@@ -387,7 +387,7 @@ async fn store(
             game_id: game_id.clone(),
         });
     }
-    insert_version(package, size_bytes, assets, creator_id, &wishes.notes, now)
+    insert_version(package, size_bytes, assets, creator_id, &options.notes, now)
         .execute(&mut *transaction)
         .await?;
     for asset in assets {
@@ -403,17 +403,17 @@ async fn store(
         .execute(&mut *transaction)
         .await?;
     }
-    let change = Change::Release(&package.revision);
+    let change = ChannelChange::Release(&package.revision);
     channels::apply(
         &mut transaction,
         game_id,
-        wishes.channel,
+        options.channel,
         change,
         creator_id,
         now,
     )
     .await?;
-    if wishes.channel == Channel::Stable {
+    if options.channel == Channel::Stable {
         sqlx::query(
             "UPDATE games SET chosen_visibility =
                CASE WHEN edited LIKE '%\"visibility\"%' THEN chosen_visibility ELSE $1 END

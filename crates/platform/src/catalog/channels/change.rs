@@ -5,16 +5,16 @@ use axum::http::StatusCode;
 use sqlx::{AnyConnection, Row};
 
 use crate::api::Channel;
+use crate::catalog::versions;
 use crate::error::ApiError;
 use crate::ids;
-use crate::store::versions;
 
 /// Maximum length of the rollback history.
-const PAST_MAX: usize = 50;
+const HISTORY_MAX: usize = 50;
 
 /// A change of a channel.
 #[derive(Clone, Copy, Debug)]
-pub enum Change<'a> {
+pub enum ChannelChange<'a> {
     /// Release this revision to everyone.
     Release(&'a str),
     /// Roll this revision out to a percentage of the players.
@@ -25,26 +25,26 @@ pub enum Change<'a> {
 
 /// A channel's database row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct State {
+struct ChannelState {
     revision: String,
     next_revision: String,
     rollout_pct: u32,
     past: Vec<String>,
 }
 
-impl State {
+impl ChannelState {
     /// The state after the change, and the name of the change in the history.
-    fn after(mut self, change: Change<'_>) -> Result<(Self, &'static str), ApiError> {
+    fn after(mut self, change: ChannelChange<'_>) -> Result<(Self, &'static str), ApiError> {
         let conflict = |code, message| ApiError::new(StatusCode::CONFLICT, code, message);
         let action = match change {
-            Change::Release(revision) => {
+            ChannelChange::Release(revision) => {
                 if !self.revision.is_empty() && self.revision != revision {
                     self.past.push(self.revision);
                 }
                 self.revision = revision.to_owned();
                 "release"
             }
-            Change::RollOut(revision, pct) => {
+            ChannelChange::RollOut(revision, pct) => {
                 if self.revision.is_empty() {
                     return Err(conflict(
                         "nothing_to_roll_out_from",
@@ -61,8 +61,8 @@ impl State {
                 self.rollout_pct = pct;
                 return Ok((self, "rollout"));
             }
-            Change::RollBack if !self.next_revision.is_empty() => "rollback",
-            Change::RollBack => {
+            ChannelChange::RollBack if !self.next_revision.is_empty() => "rollback",
+            ChannelChange::RollBack => {
                 self.revision = self.past.pop().ok_or_else(|| {
                     conflict(
                         "nothing_to_roll_back_to",
@@ -74,7 +74,7 @@ impl State {
         };
         self.next_revision = String::new();
         self.rollout_pct = 100;
-        let too_many = self.past.len().saturating_sub(PAST_MAX);
+        let too_many = self.past.len().saturating_sub(HISTORY_MAX);
         self.past.drain(..too_many);
         Ok((self, action))
     }
@@ -112,11 +112,11 @@ pub async fn apply(
     connection: &mut AnyConnection,
     game_id: &str,
     channel: Channel,
-    change: Change<'_>,
+    change: ChannelChange<'_>,
     user_id: &str,
     now_ms: i64,
 ) -> Result<(), ApiError> {
-    if let Change::Release(revision) | Change::RollOut(revision, _) = change {
+    if let ChannelChange::Release(revision) | ChannelChange::RollOut(revision, _) = change {
         let version = versions::find(&mut *connection, game_id, revision).await?;
         version.ok_or_else(versions::unknown_version)?;
     }
@@ -153,7 +153,7 @@ pub async fn apply(
         .bind(shown)
         .execute(&mut *connection)
         .await?;
-        follow_stable(connection, game_id, &after.revision, first).await?;
+        apply_stable_manifest(connection, game_id, &after.revision, first).await?;
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ async fn read(
     connection: &mut AnyConnection,
     game_id: &str,
     channel: Channel,
-) -> Result<State, sqlx::Error> {
+) -> Result<ChannelState, sqlx::Error> {
     let row = sqlx::query(
         "SELECT revision, next_revision, rollout_pct, past FROM game_channels
          WHERE game_id = $1 AND channel = $2",
@@ -172,10 +172,10 @@ async fn read(
     .fetch_optional(connection)
     .await?;
     let Some(row) = row else {
-        return Ok(State::default());
+        return Ok(ChannelState::default());
     };
     let past: String = row.try_get("past")?;
-    Ok(State {
+    Ok(ChannelState {
         revision: row.try_get("revision")?,
         next_revision: row.try_get("next_revision")?,
         rollout_pct: crate::db::to_u32(row.try_get("rollout_pct")?),
@@ -187,7 +187,7 @@ async fn write(
     connection: &mut AnyConnection,
     game_id: &str,
     channel: Channel,
-    state: &State,
+    state: &ChannelState,
     now_ms: i64,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(
@@ -211,7 +211,7 @@ async fn write(
 
 /// Copies the stable version's manifest fields into the game's row, except the fields
 /// that were edited on the site.
-async fn follow_stable(
+async fn apply_stable_manifest(
     connection: &mut AnyConnection,
     game_id: &str,
     revision: &str,
@@ -281,47 +281,59 @@ pub async fn refresh_visibility(
 mod tests {
     use super::*;
 
-    fn revisions(state: &State) -> (&str, &str, u32) {
+    fn revisions(state: &ChannelState) -> (&str, &str, u32) {
         (&state.revision, &state.next_revision, state.rollout_pct)
     }
 
     #[test]
     fn a_rollback_goes_back_step_by_step() {
-        let mut state = State::default();
+        let mut state = ChannelState::default();
         for revision in ["a", "b", "c"] {
-            state = state.after(Change::Release(revision)).unwrap().0;
+            state = state.after(ChannelChange::Release(revision)).unwrap().0;
         }
         for expected in ["b", "a"] {
-            state = state.after(Change::RollBack).unwrap().0;
+            state = state.after(ChannelChange::RollBack).unwrap().0;
             assert_eq!(revisions(&state), (expected, "", 100));
         }
-        assert!(state.after(Change::RollBack).is_err());
+        assert!(state.after(ChannelChange::RollBack).is_err());
     }
 
     #[test]
     fn a_rollout_grows_ends_or_is_taken_back() {
-        let start = State::default().after(Change::Release("a")).unwrap().0;
-        assert!(start.clone().after(Change::RollOut("a", 10)).is_err());
-        assert!(State::default().after(Change::RollOut("a", 10)).is_err());
-        let (ten, action) = start.after(Change::RollOut("b", 10)).unwrap();
+        let start = ChannelState::default()
+            .after(ChannelChange::Release("a"))
+            .unwrap()
+            .0;
+        assert!(
+            start
+                .clone()
+                .after(ChannelChange::RollOut("a", 10))
+                .is_err()
+        );
+        assert!(
+            ChannelState::default()
+                .after(ChannelChange::RollOut("a", 10))
+                .is_err()
+        );
+        let (ten, action) = start.after(ChannelChange::RollOut("b", 10)).unwrap();
         assert_eq!((revisions(&ten), action), (("a", "b", 10), "rollout"));
-        let (half, _) = ten.after(Change::RollOut("b", 50)).unwrap();
-        let (back, _) = half.clone().after(Change::RollBack).unwrap();
+        let (half, _) = ten.after(ChannelChange::RollOut("b", 50)).unwrap();
+        let (back, _) = half.clone().after(ChannelChange::RollBack).unwrap();
         assert_eq!(revisions(&back), ("a", "", 100));
-        let (all, _) = half.after(Change::Release("b")).unwrap();
+        let (all, _) = half.after(ChannelChange::Release("b")).unwrap();
         assert_eq!(revisions(&all), ("b", "", 100));
-        let (back, _) = all.after(Change::RollBack).unwrap();
+        let (back, _) = all.after(ChannelChange::RollBack).unwrap();
         assert_eq!(revisions(&back), ("a", "", 100));
     }
 
     #[test]
     fn the_way_back_is_bounded() {
-        let mut state = State::default();
+        let mut state = ChannelState::default();
         for number in 0..500 {
             let revision = number.to_string();
-            state = state.after(Change::Release(&revision)).unwrap().0;
+            state = state.after(ChannelChange::Release(&revision)).unwrap().0;
         }
-        assert_eq!(state.past.len(), PAST_MAX);
+        assert_eq!(state.past.len(), HISTORY_MAX);
         assert_eq!(state.past.last().map(String::as_str), Some("498"));
     }
 }
