@@ -73,7 +73,7 @@ fn files_that_do_not_fit_are_refused_at_the_start() {
     let key = other.key.to_string_lossy();
     let said = refused(&["--tls-cert", &cert, "--tls-key", &key]);
     assert!(
-        said.contains(&*key) && said.contains("is not the one"),
+        said.contains(&*key) && said.contains("does not belong"),
         "{said}"
     );
     let said = refused(&["--tls-cert", &cert]);

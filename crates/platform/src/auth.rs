@@ -207,7 +207,14 @@ pub async fn login(
     let now = platform.clock().now_ms();
     let user = sessions::create_user(&mut transaction, &wanted, Kind::Guest, now).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, SessionLifetime::Short).await?;
+    let response = sessions::open(
+        &platform,
+        &mut transaction,
+        &user,
+        &device,
+        SessionLifetime::Short,
+    )
+    .await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     Ok(Json(response))

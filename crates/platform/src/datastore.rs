@@ -115,7 +115,9 @@ pub async fn handle(
     let (answers, kept) = if writes {
         let reservations = platform.store_reservations();
         let actions: Vec<&StoreAction> = batch.requests.iter().map(|r| &r.action).collect();
-        reservations.wait(&spec.game_id, &spec.world_id, &actions).await;
+        reservations
+            .wait(&spec.game_id, &spec.world_id, &actions)
+            .await;
         let mut transaction = crate::db::begin(platform.db()).await?;
         let usage = lock(&mut transaction, &spec.game_id).await?;
         let now_ms = platform.clock().now_ms();
@@ -232,7 +234,8 @@ impl Game<'_> {
         }
         if done.is_none() {
             self.save_usage().await?;
-            self.save_outcomes(world_id, &batch.batch, &outcomes).await?;
+            self.save_outcomes(world_id, &batch.batch, &outcomes)
+                .await?;
         }
         Ok(answers)
     }

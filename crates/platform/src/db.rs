@@ -5,11 +5,11 @@
 //! refuses to upgrade a reader while another connection writes. Both databases compare and sort
 //! text by its bytes (`postgres.rs`).
 
+mod error_kind;
 mod migrations;
 mod postgres;
 mod sqlite;
 mod transaction;
-mod error_kind;
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use std::time::Duration;
 use sqlx::any::AnyPoolOptions;
 use sqlx::{Any, AnyPool, Executor, Transaction};
 
-pub(crate) use transaction::{Committed, begin};
 pub(crate) use error_kind::DbErrorKind;
+pub(crate) use transaction::{Committed, begin};
 
 /// Enough for readers beside SQLite's single writer.
 const SQLITE_CONNECTIONS_MAX: u32 = 8;

@@ -192,7 +192,11 @@ impl Fleet {
     ///
     /// # Errors
     /// [`FleetError`] when the world cannot start now.
-    pub async fn try_enter(&self, spec: &WorldSpec, player_id: &str) -> Result<PlaceOutcome, FleetError> {
+    pub async fn try_enter(
+        &self,
+        spec: &WorldSpec,
+        player_id: &str,
+    ) -> Result<PlaceOutcome, FleetError> {
         let server = self.server_or_start(spec).await?;
         Ok(
             match server.reserve(player_id, self.0.settings.reservation) {

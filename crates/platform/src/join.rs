@@ -83,7 +83,9 @@ async fn join(
     let preference = Preference::of(&headers);
     let wait = preference.wait.min(Duration::from_secs(WAIT_S_MAX));
     if preference.respond_async {
-        let pending = platform.pending_joins().begin(&platform, &session, target)?;
+        let pending = platform
+            .pending_joins()
+            .begin(&platform, &session, target)?;
         return answer(&platform, session, &headers, &pending, wait, 0).await;
     }
     let policy = if preference.asked_to_wait {

@@ -32,7 +32,7 @@ use crate::join::PendingJoins;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::moderation::Expulsions;
-use crate::publish::{self, PublishError, ScriptChecker, PublishOptions};
+use crate::publish::{self, PublishError, PublishOptions, ScriptChecker};
 use crate::rooms::Newcomers;
 use crate::settings::Settings;
 use crate::signing;
@@ -253,7 +253,8 @@ impl Platform {
     /// [`PublishError`] when the package is invalid or cannot be stored.
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
         let published =
-            publish::publish_package(self, archive, &self.0.house_id, PublishOptions::default()).await?;
+            publish::publish_package(self, archive, &self.0.house_id, PublishOptions::default())
+                .await?;
         self.set_first_game(&published.game_id);
         Ok(published)
     }

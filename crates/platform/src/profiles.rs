@@ -3,7 +3,7 @@
 
 mod characters;
 
-pub use characters::{routes, parse_looks, unknown_user};
+pub use characters::{parse_looks, routes, unknown_user};
 
 use frolic_protocol::ticket::{CharacterProfile, LOOKS_BYTES_MAX};
 use sqlx::{AnyConnection, AnyPool, Row};

@@ -165,7 +165,10 @@ pub async fn send(
             1,
         )
     };
-    let endpoint = platform.fleet().internal_endpoint(server).ok_or_else(unavailable)?;
+    let endpoint = platform
+        .fleet()
+        .internal_endpoint(server)
+        .ok_or_else(unavailable)?;
     let response = client()
         .post(format!("{}/outside", endpoint.url))
         .bearer_auth(&endpoint.token)

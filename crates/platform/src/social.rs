@@ -4,7 +4,7 @@
 mod blocks;
 mod invites;
 
-pub use invites::{Invitation, resolve, delete_expired, unknown_invite};
+pub use invites::{Invitation, delete_expired, resolve, unknown_invite};
 
 use utoipa_axum::router::OpenApiRouter;
 

@@ -16,12 +16,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use frolic_protocol::ops::{LoggedOp, WorldOp};
 use frolic_protocol::persist::{
     BATCH_OPS_MAX, BATCH_PLAYERS_MAX, CHECKPOINT_BYTES_MAX, Checkpoint, PersistBatch, PersistReply,
     PlayerState, SECTION_BYTES_MAX, SECTIONS_MAX, Saved, SavedPlayer, SavedWorld, Section,
     UNDELIVERED_BYTES_MAX,
 };
-use frolic_protocol::ops::{LoggedOp, WorldOp};
 use frolic_protocol::store::{HandledCount, StoreBatch};
 use sqlx::{AnyConnection, AnyPool, Row};
 

@@ -303,11 +303,7 @@ pub async fn delete(db: &AnyPool, world_id: &str) -> Result<(), sqlx::Error> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn delete_unused(
-    db: &AnyPool,
-    world_id: &str,
-    before: i64,
-) -> Result<u32, sqlx::Error> {
+pub async fn delete_unused(db: &AnyPool, world_id: &str, before: i64) -> Result<u32, sqlx::Error> {
     let deleted = sqlx::query("DELETE FROM worlds WHERE world_id = $1 AND updated_at < $2")
         .bind(world_id)
         .bind(before)

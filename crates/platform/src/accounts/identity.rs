@@ -201,7 +201,14 @@ pub async fn login(
     let user = find_or_create(&platform, identity, &claims, guest).await?;
     let mut transaction = crate::db::begin(platform.db()).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, SessionLifetime::Short).await?;
+    let response = sessions::open(
+        &platform,
+        &mut transaction,
+        &user,
+        &device,
+        SessionLifetime::Short,
+    )
+    .await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     Ok(Json(response))

@@ -109,7 +109,14 @@ pub async fn login(
     };
     let mut transaction = crate::db::begin(platform.db()).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, SessionLifetime::Short).await?;
+    let response = sessions::open(
+        &platform,
+        &mut transaction,
+        &user,
+        &device,
+        SessionLifetime::Short,
+    )
+    .await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     platform

@@ -70,7 +70,9 @@ impl Reservations {
             let changed = self.changed.notified();
             let until = {
                 let reservations = self.reservations();
-                let others = keys.iter().filter_map(|game_key| reservations.get(game_key));
+                let others = keys
+                    .iter()
+                    .filter_map(|game_key| reservations.get(game_key));
                 let others = others.filter(|reservation| reservation.world_id != world_id);
                 others.map(|reservation| reservation.until).max()
             };
@@ -92,7 +94,9 @@ impl Reservations {
         if reservations.len() >= RESERVATIONS_MAX {
             reservations.retain(|_, reservation| reservation.until > now);
         }
-        let known = reservations.get(&game_key).filter(|reservation| reservation.until > now);
+        let known = reservations
+            .get(&game_key)
+            .filter(|reservation| reservation.until > now);
         let free = known.is_none_or(|reservation| reservation.world_id == world_id);
         if !free {
             return;
@@ -111,7 +115,9 @@ impl Reservations {
     }
 
     fn reservations(&self) -> MutexGuard<'_, HashMap<GameKey, Reservation>> {
-        self.reservations.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reservations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -153,7 +159,12 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(30);
 
     /// Whether a world that writes the key has to wait.
-    async fn waits(reservations: &Reservations, game_id: &str, world_id: &str, action: StoreAction) -> bool {
+    async fn waits(
+        reservations: &Reservations,
+        game_id: &str,
+        world_id: &str,
+        action: StoreAction,
+    ) -> bool {
         let actions = [&action];
         let wait = reservations.wait(game_id, world_id, &actions);
         tokio::time::timeout(SHORT, wait).await.is_err()

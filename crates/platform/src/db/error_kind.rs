@@ -84,7 +84,13 @@ mod tests {
         ] {
             assert_eq!(DbErrorKind::of_code(code), kind, "{code}");
         }
-        assert_eq!(DbErrorKind::of(&sqlx::Error::PoolTimedOut), DbErrorKind::Unavailable);
-        assert_eq!(DbErrorKind::of(&sqlx::Error::RowNotFound), DbErrorKind::Internal);
+        assert_eq!(
+            DbErrorKind::of(&sqlx::Error::PoolTimedOut),
+            DbErrorKind::Unavailable
+        );
+        assert_eq!(
+            DbErrorKind::of(&sqlx::Error::RowNotFound),
+            DbErrorKind::Internal
+        );
     }
 }

@@ -309,7 +309,7 @@ impl WorldProcess {
         state.pid = Some(ready.pid);
         state.reported_at = now;
         state.empty_since = now;
-        drop(run);
+        drop(state);
         self.phase.send_if_modified(|phase| {
             let expected = *phase == Phase::Starting;
             if expected {
@@ -534,7 +534,7 @@ impl WorldProcess {
 
     /// Description for admins.
     pub fn info(&self) -> ServerInfo {
-        let state = match self.phase() {
+        let phase = match self.phase() {
             Phase::Starting => "starting",
             Phase::Ready(_) => "ready",
             Phase::Stopping | Phase::Ended(_) => "stopping",
@@ -546,7 +546,7 @@ impl WorldProcess {
             world_id: self.spec.world_id.clone(),
             game_id: self.spec.game_id.clone(),
             room_code: self.spec.room_code.clone(),
-            state: state.to_owned(),
+            state: phase.to_owned(),
             pid: state.pid,
             players: state.players,
             reserved: u32::try_from(state.reservations.len()).unwrap_or(u32::MAX),

@@ -11,7 +11,7 @@ use crate::Platform;
 use crate::api::JoinStage;
 use crate::auth::Session;
 use crate::error::ApiError;
-use crate::fleet::{End, FleetError, Phase, Placement, Reservation, Step, WorldProcess};
+use crate::fleet::{End, FleetError, Phase, PlaceOutcome, Placement, Reservation, WorldProcess};
 
 /// Maximum interval between two attempts of a waiting join.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -140,7 +140,9 @@ impl<'a> Matchmaker<'a> {
                         beside: self.target.beside(),
                     }));
                 }
-                Phase::Ended(End::Failed(why)) => return self.handle_failed_start(why).map(|()| None),
+                Phase::Ended(End::Failed(why)) => {
+                    return self.handle_failed_start(why).map(|()| None);
+                }
                 Phase::Ended(End::Stopped) => return Ok(None),
                 Phase::Starting | Phase::Stopping | Phase::BackingOff { .. } => {
                     report(self.starting(&server, &now));
@@ -151,7 +153,12 @@ impl<'a> Matchmaker<'a> {
                 return Err(FleetError::StartTimeout.into());
             };
             // The reservation is renewed, because a start may take longer than its lifetime.
-            if self.platform.fleet().renew_reservation(&server, self.player_id()) == Reservation::Full {
+            if self
+                .platform
+                .fleet()
+                .renew_reservation(&server, self.player_id())
+                == Reservation::Full
+            {
                 return Ok(None);
             }
         }

@@ -75,13 +75,15 @@ impl PendingJoins {
         session: &Session,
         target: Target,
     ) -> Result<Arc<PendingJoin>, ApiError> {
-        let wait = Arc::new(PendingJoin::new(&session.user_id));
+        let pending = Arc::new(PendingJoin::new(&session.user_id));
         let mut all = self.all();
         if all.len() >= PENDING_MAX {
             let message = "too many players are joining at the moment; try again in a few seconds";
             return Err(ApiError::unavailable("too_many_joins", message, 5));
         }
-        let same = all.values().filter(|known| known.user_id == wait.user_id);
+        let same = all
+            .values()
+            .filter(|known| known.user_id == pending.user_id);
         if same.count() >= PENDING_PER_USER_MAX {
             return Err(ApiError::new(
                 StatusCode::TOO_MANY_REQUESTS,
@@ -89,10 +91,15 @@ impl PendingJoins {
                 "you already have several pending joins; cancel one first (DELETE /join/{id})",
             ));
         }
-        all.insert(wait.join_id.clone(), wait.clone());
+        all.insert(pending.join_id.clone(), pending.clone());
         drop(all);
-        tokio::spawn(run(platform.clone(), session.clone(), target, wait.clone()));
-        Ok(wait)
+        tokio::spawn(run(
+            platform.clone(),
+            session.clone(),
+            target,
+            pending.clone(),
+        ));
+        Ok(pending)
     }
 
     /// Finds a pending join of a user.
@@ -102,7 +109,7 @@ impl PendingJoins {
     pub fn find(&self, join_id: &str, user_id: &str) -> Result<Arc<PendingJoin>, ApiError> {
         let found = self.all().get(join_id).cloned();
         found
-            .filter(|wait| wait.user_id == user_id)
+            .filter(|pending| pending.user_id == user_id)
             .ok_or_else(unknown)
     }
 
@@ -129,19 +136,19 @@ impl PendingJoin {
         }
     }
 
-    /// Waits for a status after step `seen` or until `patience` has passed, but always for the
+    /// Waits for a status after step `seen` or until `wait` has passed, but always for the
     /// first status.
-    pub async fn poll(&self, patience: Duration, seen: u32) -> JoinUpdate {
+    pub async fn poll(&self, wait: Duration, seen: u32) -> JoinUpdate {
         self.note_poll();
         let mut state = self.state.subscribe();
         let first = state.wait_for(|state| state.done || state.step > 0);
         // The task reports a first status at once; without it there is nothing to return.
         let _ = timeout(POLL_TIMEOUT, first).await;
         let fresh = state.wait_for(|state| state.done || state.step > seen);
-        let _ = timeout(patience, fresh).await;
+        let _ = timeout(wait, fresh).await;
         // The first poll also waits for the outcome, as the client prefers.
-        if seen == 0 && !patience.is_zero() {
-            let left = patience.saturating_sub(self.begun.elapsed());
+        if seen == 0 && !wait.is_zero() {
+            let left = wait.saturating_sub(self.begun.elapsed());
             let _ = timeout(left, state.wait_for(|state| state.done)).await;
         }
         self.note_poll();

@@ -10,7 +10,7 @@ use crate::api::{Channel, JoinRequest};
 use crate::auth::Session;
 use crate::catalog::channels;
 use crate::error::ApiError;
-use crate::fleet::{FleetError, Phase, Step, WorldProcess, WorldSpec};
+use crate::fleet::{FleetError, Phase, PlaceOutcome, WorldProcess, WorldSpec};
 use crate::games::{self, GameRow};
 use crate::social::{self, Invitation};
 use crate::spells::Principal;

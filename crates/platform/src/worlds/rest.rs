@@ -12,7 +12,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    Asker, COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec, WorldRow, find, unknown_world,
+    Asker, COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec, WorldRow, find,
+    unknown_world,
 };
 use crate::Platform;
 use crate::api::{ErrorBody, NewWorld, WorldChange, WorldInfo, WorldList};

@@ -5,10 +5,10 @@ use std::io::Read;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use frolic_protocol::ops::LoggedOp;
 use frolic_protocol::persist::{
     CHECKPOINT_BYTES_MAX, Checkpoint, SECTION_BYTES_MAX, SECTIONS_MAX, SavedWorld, Section,
 };
-use frolic_protocol::ops::LoggedOp;
 
 use crate::api::{StateOp, StateSection, WorldState};
 use crate::error::ApiError;

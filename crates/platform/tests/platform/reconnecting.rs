@@ -7,8 +7,8 @@ use frolic_platform::api::{JoinResponse, LoginResponse};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{TestPlatform, error_of, game_files};
 use crate::pending_joins::is_in;
+use crate::support::{TestPlatform, error_of, game_files};
 
 async fn join(platform: &TestPlatform, who: &LoginResponse, body: &Value) -> JoinResponse {
     let answer = platform.try_join(&who.session_token, body.clone()).await;
