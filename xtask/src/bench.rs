@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn programs_are_not_stored() {
         let figures = json!([{ "scene": "fib", "ms": 2.5, "bytecode": "c0ffee" }]);
-        let kept = json!([{ "scene": "fib", "ms": 2.5 }]);
-        assert_eq!(without_programs(figures), kept);
+        let expected = json!([{ "scene": "fib", "ms": 2.5 }]);
+        assert_eq!(without_programs(figures), expected);
         assert_eq!(without_programs(json!({ "a": 1 })), json!({ "a": 1 }));
     }
 

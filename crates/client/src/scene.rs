@@ -43,7 +43,7 @@ struct Original {
     transform: Transform,
     /// Its pose, and the same after quantization.
     home: Pose,
-    told: Pose,
+    quantized: Pose,
 }
 
 #[derive(Default)]
@@ -151,13 +151,16 @@ impl ClientScene {
         if drawn.kind != DrawnKind::Thing || drawn.definition != SCENE_DEFINITION {
             return;
         }
-        let Some(Original { home, told, .. }) = self.originals.get(&drawn.id) else {
+        let Some(Original {
+            home, quantized, ..
+        }) = self.originals.get(&drawn.id)
+        else {
             return;
         };
-        if drawn.position == told.translation {
+        if drawn.position == quantized.translation {
             drawn.position = home.translation;
         }
-        if (drawn.rotation - told.rotation).length_squared() < SAME_TURN {
+        if (drawn.rotation - quantized.rotation).length_squared() < SAME_TURN {
             drawn.rotation = home.rotation;
         }
     }
@@ -283,7 +286,7 @@ impl Original {
             components,
             transform,
             home,
-            told: quantize::pose(&home, None),
+            quantized: quantize::pose(&home, None),
         }
     }
 }

@@ -67,10 +67,10 @@ pub struct Swarm {
 impl Swarm {
     /// Lets them in, lets them play, and reports what they saw.
     pub async fn run(self) -> Result<SwarmReport> {
-        let everybody = (self.players + self.late).max(1);
-        let (results, mut collected) = mpsc::channel(everybody as usize);
+        let total = (self.players + self.late).max(1);
+        let (results, mut collected) = mpsc::channel(total as usize);
         let (phase, phases) = tokio::sync::watch::channel(bot::Phase::Joining);
-        let (joined, joins) = mpsc::channel(everybody as usize);
+        let (joined, joins) = mpsc::channel(total as usize);
         let (orders, inbox) = std_mpsc::channel();
         let settings = LightSettings {
             input_hz: self.input_hz,

@@ -52,7 +52,7 @@ impl Credentials {
     ///
     /// # Errors
     /// When there is no place to store it.
-    pub fn keep(mut self, server: &str, key: &str) -> anyhow::Result<PathBuf> {
+    pub fn store(mut self, server: &str, key: &str) -> anyhow::Result<PathBuf> {
         let Some(path) = file() else {
             bail!("neither XDG_CONFIG_HOME nor HOME is set; use {KEY_VARIABLE} instead");
         };
@@ -64,7 +64,8 @@ impl Credentials {
 
     fn save_to(&self, path: &Path) -> anyhow::Result<()> {
         let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         // A new file takes the old one's place: private from its first byte.
         let partial = folder.join(ids::new_id("credentials"));
         write_private(&partial, &toml::to_string(self)?)
@@ -97,7 +98,7 @@ impl Credentials {
 pub fn server_address(typed: &str) -> anyhow::Result<String> {
     let address = typed.trim().trim_end_matches('/');
     if !address.starts_with("http://") && !address.starts_with("https://") {
-        bail!("'{typed}' is no address of a platform; write it like https://play.example.org");
+        bail!("'{typed}' is not the address of a platform; write it like https://play.example.org");
     }
     Ok(address.to_owned())
 }

@@ -197,6 +197,6 @@ fn packing_writes_a_soul_out_once() {
     let output = run(&["soul", &own.to_string_lossy()], Some("a-key"));
     assert!(!output.status.success());
     assert!(text(&output.stderr).contains("written by hand"));
-    let kept = fs::read_to_string(service.join("Own.soul.luau")).unwrap();
-    assert_eq!(kept, "print(\"mine\")");
+    let own = fs::read_to_string(service.join("Own.soul.luau")).unwrap();
+    assert_eq!(own, "print(\"mine\")");
 }

@@ -28,10 +28,10 @@ const PLACES_PER_SIDE: u32 = 16;
 const SAID: [f64; 2] = [1.0, 2.0];
 /// Answers with everything that it has received from a player.
 const SCRIPT: &str = r#"
-local heard = {}
+local received = {}
 Network.OnClientEvent("Say", function(player, number)
-	local all = heard[player.UserId] or {}
-	heard[player.UserId] = all
+	local all = received[player.UserId] or {}
+	received[player.UserId] = all
 	table.insert(all, number)
 	Network.FireClient(player, "Heard", table.unpack(all))
 end)
@@ -81,7 +81,7 @@ struct Player {
     places: Vec<Vec3>,
     has_spoken: bool,
     /// The messages that the server last reported as received.
-    heard: Vec<f64>,
+    received: Vec<f64>,
     /// Sends the player's number at each arrival.
     arrived: mpsc::Sender<u32>,
     /// True when all players are back.
@@ -92,7 +92,7 @@ struct Player {
 struct Outcome {
     arrivals: Vec<Arrival>,
     places: Vec<Vec3>,
-    heard: Vec<f64>,
+    received: Vec<f64>,
     /// How many characters they saw.
     sees: usize,
 }
@@ -126,7 +126,7 @@ impl Player {
                         sees: self.characters(),
                         arrivals: self.arrivals,
                         places: self.places,
-                        heard: self.heard,
+                        received: self.received,
                     });
                 }
                 End::Lost(cause) => {
@@ -145,9 +145,9 @@ impl Player {
             self.client.reconnect();
         }
         let (number, count) = (self.number, self.arrivals.len());
-        let (sees, heard) = (self.characters(), &self.heard);
+        let (sees, received) = (self.characters(), &self.received);
         Err(format!(
-            "player {number} came in {count} times, saw {sees}, received {heard:?}"
+            "player {number} came in {count} times, saw {sees}, received {received:?}"
         ))
     }
 
@@ -159,13 +159,13 @@ impl Player {
     }
 
     async fn stay(&mut self, address: &str) -> End {
-        match self.stay_on_line(address).await {
+        match self.stay_connected(address).await {
             Ok(end) => end,
             Err(cause) => End::Lost(cause),
         }
     }
 
-    async fn stay_on_line(&mut self, address: &str) -> Result<End, String> {
+    async fn stay_connected(&mut self, address: &str) -> Result<End, String> {
         let mut socket = open(address).await?;
         let mut every = tokio::time::interval(Duration::from_millis(100));
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -207,7 +207,7 @@ impl Player {
                     entity: welcome.entity_id,
                     resumption: welcome.resumption,
                 }),
-                ClientEvent::Remote { args, .. } => self.heard = numbers(&args),
+                ClientEvent::Remote { args, .. } => self.received = numbers(&args),
                 _ => {}
             }
         }
@@ -226,7 +226,7 @@ impl Player {
     fn is_done(&self) -> bool {
         *self.over.borrow()
             && self.characters() >= PLAYERS as usize
-            && self.heard.len() >= SAID.len()
+            && self.received.len() >= SAID.len()
     }
 }
 
@@ -239,7 +239,7 @@ fn numbers(args: &Args) -> Vec<f64> {
 }
 
 /// Waits until every player has joined once more.
-async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
+async fn until_all_joined(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
     let mut seen = BTreeSet::new();
     while seen.len() < PLAYERS as usize {
         let waited = tokio::time::timeout_at(deadline, arrived.recv()).await;
@@ -266,7 +266,7 @@ async fn stored_players(platform: &Platform) -> u32 {
 
 /// Waits until every arrived player is persisted: one who is not, when a server
 /// is killed, would restart at any spawn point.
-async fn everybody_stored(platform: &Platform) {
+async fn until_all_stored(platform: &Platform) {
     let before = stored_players(platform).await;
     // One batch may have been in flight already, with every player but the
     // last; the next has all who have arrived.
@@ -296,21 +296,21 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
             arrivals: Vec::new(),
             places: Vec::new(),
             has_spoken: false,
-            heard: Vec::new(),
+            received: Vec::new(),
             arrived: arrived.clone(),
             over: over.clone(),
         };
         players.spawn(player.play(platform.url.clone(), game.clone()));
     }
-    everybody_in(&mut arrivals, deadline).await;
-    everybody_stored(&platform).await;
+    until_all_joined(&mut arrivals, deadline).await;
+    until_all_stored(&platform).await;
     let before = platform.servers().await;
     assert_eq!(before.len(), 1, "all in one world: {before:?}");
     let pid = before[0]["pid"].as_i64().expect("a process") as i32;
     let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
 
-    everybody_in(&mut arrivals, deadline).await;
+    until_all_joined(&mut arrivals, deadline).await;
     end.send(true).expect("players are there");
     let (mut ids, mut entities) = (BTreeSet::new(), BTreeSet::new());
     while let Some(player) = players.join_next().await {
@@ -324,7 +324,7 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
         };
         let moved = (stands - stood).length();
         assert!(moved < SAME_PLACE_M, "stood at {stood}, came to {stands}");
-        assert_eq!(player.heard, SAID, "all of it, in order, once");
+        assert_eq!(player.received, SAID, "all of it, in order, once");
         assert_eq!(player.sees, PLAYERS as usize, "each player exactly once");
         assert_eq!(before.resumption, Resumption::New);
         assert_eq!(after.resumption, Resumption::Restarted, "by its token");

@@ -229,7 +229,7 @@ impl Player {
 }
 
 /// Waits until every player has joined since the last time.
-async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
+async fn until_all_joined(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
     let mut seen = BTreeSet::new();
     while seen.len() < PLAYERS as usize {
         let waited = tokio::time::timeout_at(deadline, arrived.recv()).await;
@@ -264,7 +264,7 @@ async fn what_players_do_is_done_once_however_often_their_game_server_is_killed(
         players.spawn(player.play(platform.url.clone()));
     }
     for round in 1..=KILLS {
-        everybody_in(&mut arrivals, deadline).await;
+        until_all_joined(&mut arrivals, deadline).await;
         begin.send(round).expect("players are there");
         // Never the same one, and right at any.
         let moment = u64::from(began.elapsed().subsec_micros()) % KILLED_WITHIN_MS;
@@ -274,7 +274,7 @@ async fn what_players_do_is_done_once_however_often_their_game_server_is_killed(
         let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
     }
-    everybody_in(&mut arrivals, deadline).await;
+    until_all_joined(&mut arrivals, deadline).await;
     begin.send(KILLS + 1).expect("players are there");
     let (coins, built) = sum_of_deeds();
     while let Some(player) = players.join_next().await {

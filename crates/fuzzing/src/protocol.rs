@@ -7,7 +7,7 @@ use frolic_protocol::bits::{BitReader, BitWriter};
 use frolic_protocol::packet::{
     self, CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX, StreamReader,
 };
-use frolic_protocol::resume::{KeptLog, KeptPacket};
+use frolic_protocol::resume::{PersistedLog, PersistedPacket};
 use frolic_protocol::snapshot::{self, CellKey, KnownCells, SnapshotError};
 use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::websocket::{FrameError, FrameReader};
@@ -158,32 +158,32 @@ pub fn ticket(bytes: &[u8]) {
 }
 
 /// State that one process of a server persists for the next.
-pub fn kept_log(bytes: &[u8]) {
+pub fn persisted_log(bytes: &[u8]) {
     let lasts = |id: u32| id < 1_000_000;
-    let Some(log) = KeptLog::from_bytes(bytes, &lasts) else {
+    let Some(log) = PersistedLog::from_bytes(bytes, &lasts) else {
         return;
     };
     let packets: Vec<Vec<u8>> = log
         .messages
         .iter()
-        .map(|kept| packet::single(&kept.message))
+        .map(|entry| packet::single(&entry.message))
         .collect();
     let messages = packets.iter().zip(&log.messages);
-    let written = KeptLog {
+    let written = PersistedLog {
         base: log.base,
-        told: log.told,
+        written: log.written,
         confirms: log.confirms,
         messages: messages
-            .map(|(packet, kept)| KeptPacket {
+            .map(|(packet, entry)| PersistedPacket {
                 packet,
-                echo: kept.echo.clone(),
+                echo: entry.echo.clone(),
             })
             .collect(),
         calls: log.calls.clone(),
     }
     .to_bytes();
     // Nothing is written of a log that never had anything.
-    match KeptLog::from_bytes(&written, &lasts) {
+    match PersistedLog::from_bytes(&written, &lasts) {
         Some(again) => assert_eq!(format!("{again:?}"), format!("{log:?}")),
         None => assert!(written.is_empty()),
     }

@@ -5,9 +5,9 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use frolic_package::{Limits, Package};
-use frolic_protocol::keep::{Checkpoint, STRUCTURES, STRUCTURES_VERSION, SavedWorld, Section};
 use frolic_protocol::ops::LoggedOp;
 use frolic_protocol::packet::{self, SERVER_MESSAGE_BYTES_MAX};
+use frolic_protocol::persist::{Checkpoint, STRUCTURES, STRUCTURES_VERSION, SavedWorld, Section};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_protocol::{Args, Value};
 use frolic_terrain::codec;
@@ -73,7 +73,7 @@ fn go_on(world: &mut World) {
             _ => {}
         }
         world.step();
-        world.ops_kept(world.newest_op());
+        world.ops_persisted(world.newest_op());
         world.take_outbox();
         terrain.next(world, &mut |chunk| {
             codec::unpack(&chunk.zstd).expect("what clients get is whole");
@@ -109,9 +109,9 @@ fn load(saved: SavedWorld) -> World {
 }
 
 /// Applies changes as storage does: removed parts are deleted.
-fn store(checkpoint: &mut Checkpoint, news: Checkpoint) {
-    checkpoint.seq = news.seq;
-    checkpoint.sections.extend(news.sections);
+fn store(checkpoint: &mut Checkpoint, changes: Checkpoint) {
+    checkpoint.seq = changes.seq;
+    checkpoint.sections.extend(changes.sections);
     let sections = &mut checkpoint.sections;
     sections.retain(|_, section| *section != Section::gone());
 }
@@ -277,7 +277,7 @@ fn work(world: &mut World, player: PlayerNumber, x: f32) -> Vec<LoggedOp> {
     assert!(matches!(dug, Ok(Some(_))), "{dug:?}");
     world.step();
     let ops = world.take_ops();
-    world.ops_kept(world.newest_op());
+    world.ops_persisted(world.newest_op());
     ops
 }
 

@@ -25,11 +25,11 @@ pub fn judge(file: &str, ast: &Ast, uses: &Uses, files: &Files) -> Vec<Problem> 
         let problem = Problem::error(rule, file, message);
         problem.at(place).as_warning()
     };
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let missing = found.texts.into_iter().filter_map(|(path, place)| {
         let is_missing = is_file_path(&path) && !files.contains_key(&path);
         let message = format!("there is no file {path} in this game");
-        let is_new = is_missing && told.insert(path);
+        let is_new = is_missing && reported.insert(path);
         is_new.then(|| warning(Rule::UnknownReference, place, message))
     });
     let mut problems: Vec<Problem> = missing.collect();

@@ -33,7 +33,7 @@ pub fn judge(
         service: script.service,
         uses,
         known: Known::get(),
-        told: BTreeSet::new(),
+        reported: BTreeSet::new(),
         found: Vec::new(),
     };
     for read in &uses.reads {
@@ -56,7 +56,7 @@ struct Judge<'a> {
     uses: &'a Uses,
     known: &'static Known,
     /// Warnings already given: once per name and script is enough.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     found: Vec<Problem>,
 }
 
@@ -193,7 +193,7 @@ impl Judge<'_> {
     }
 
     fn say(&mut self, rule: Rule, key: &str, place: Place, message: String) {
-        if self.told.insert(key.to_owned()) {
+        if self.reported.insert(key.to_owned()) {
             let problem = Problem::error(rule, self.file, message);
             self.found.push(problem.at(place).as_warning());
         }

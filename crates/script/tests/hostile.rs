@@ -48,7 +48,7 @@ fn check_within(limits: VmLimits, body: &str) -> Vec<String> {
     );
     assert!(
         stage.vm.usage().memory_bytes < 40 << 20,
-        "memory kept: {body}"
+        "memory retained: {body}"
     );
     stage.errors()
 }

@@ -414,14 +414,14 @@ fn a_handler_that_never_ends_is_stopped_and_its_position_reported() {
     stage.vm.end_close(10);
     assert_eq!(stage.vm.closing_left(), 0);
     let world = stage.world.borrow();
-    let told: Vec<_> = world
+    let logged: Vec<_> = world
         .logs
         .iter()
         .map(|l| (l.line, l.message.as_str()))
         .collect();
     let stopped = "a World.OnClose handler was stopped: a world closes within 10 seconds";
     assert_eq!(
-        told,
+        logged,
         [(Some(7), "no luck"), (Some(3), stopped), (Some(6), stopped)]
     );
 }
@@ -471,9 +471,9 @@ fn an_event_without_a_handler_is_logged_once() {
         });
     }
     let world = stage.world.borrow();
-    let told: Vec<&str> = world.logs.iter().map(|l| l.message.as_str()).collect();
+    let logged: Vec<&str> = world.logs.iter().map(|l| l.message.as_str()).collect();
     assert_eq!(
-        told,
+        logged,
         ["\"FireGnu\" came from Ada, and nothing listens to it: \
           Network.OnClientEvent(\"FireGnu\", …); did you mean \"FireGun\"?"]
     );

@@ -82,11 +82,11 @@ impl Shown {
         let overtaken = self
             .said
             .is_some_and(|known| moment < known && moment >= known.before(REWIND_MAX_MS, tick_hz));
-        let news = !overtaken && self.said != Some(moment);
-        if news {
+        let is_new = !overtaken && self.said != Some(moment);
+        if is_new {
             self.said = Some(moment);
         }
-        news
+        is_new
     }
 
     /// The moment to query if `now` is the newest.

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn what_only_looks_like_it_passes() {
         for line in [
-            "// Not std::fs: whoever calls has the bytes, an Instant too.",
+            "// Not std::fs: the caller has the bytes, an Instant too.",
             "use std::time::Duration;",
             "use std::io::Read;",
             "let instantly = environment.network;",

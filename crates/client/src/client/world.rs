@@ -56,7 +56,7 @@ impl Client {
                 }
                 self.scene = scene;
                 self.scene_ready = true;
-                self.tell(ClientEvent::Scene);
+                self.emit(ClientEvent::Scene);
             }
             Err(cause) => self.trouble("bad_scene", cause),
         }
@@ -72,7 +72,7 @@ impl Client {
             let of_its_kind = states.filter(|(_, state)| state.definition == index);
             self.scene.apply_states(of_its_kind);
         }
-        self.tell(ClientEvent::Definition { index, components });
+        self.emit(ClientEvent::Definition { index, components });
     }
 
     pub(super) fn snapshot(&mut self, bytes: &[u8], now_ms: f64) {
@@ -117,7 +117,7 @@ impl Client {
         if let (Some(state), Some(scale)) = (state, details.looks.scale) {
             self.scene.rescale(state, scale.into());
         }
-        self.tell(ClientEvent::Details { entity, details });
+        self.emit(ClientEvent::Details { entity, details });
     }
 
     /// Entities removed since the last call that are not back, in order of ids.

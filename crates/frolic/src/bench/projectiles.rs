@@ -138,7 +138,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
     let ns_per_shot = at(0.5) * 1000.0 / f64::from(in_flight);
     let ray_ns = ray_ns(&package);
     let seconds = f64::from(args.ticks) / f64::from(world.tick_hz());
-    let told = f64::from(in_flight) * seconds * f64::from(args.players.max(1));
+    let launches = f64::from(in_flight) * seconds * f64::from(args.players.max(1));
     Ok(Report {
         scene: format!("{in_flight} in flight, {} players", args.players),
         in_flight,
@@ -148,7 +148,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
         ns_per_shot,
         ray_ns,
         ratio_to_ray: ns_per_shot / ray_ns.max(1e-3),
-        bytes_per_shot_s: bytes as f64 / told,
+        bytes_per_shot_s: bytes as f64 / launches,
     })
 }
 

@@ -111,7 +111,7 @@ fn soak(game: String, package: &Package, args: &SoakArgs) -> Result<SoakReport> 
         world.step();
         world.collect_changes();
         if let Some(newest) = world.take_ops().last().map(|op| op.seq) {
-            world.ops_kept(newest);
+            world.ops_persisted(newest);
         }
         // Nothing is persisted: every request is refused in the same way.
         for request in world.take_store_requests() {

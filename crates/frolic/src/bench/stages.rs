@@ -136,7 +136,7 @@ fn measure(case: &Case, ticks: u32) -> Result<CaseReport> {
         }
         let newest = world.take_ops().last().map(|op| op.seq);
         if let Some(newest) = newest {
-            world.ops_kept(newest);
+            world.ops_persisted(newest);
         }
         drop(world.take_outbox());
         if tick >= WARM_UP_TICKS {

@@ -40,8 +40,8 @@ impl ScriptCache {
         };
         // Bots share the folder: a name appears when all bytes are there.
         let part = file.with_extension(format!("{:x}.part", std::process::id()));
-        let kept = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &file));
-        if let Err(error) = kept {
+        let stored = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &file));
+        if let Err(error) = stored {
             tracing::debug!(%error, "a script could not be cached");
         }
     }
@@ -50,8 +50,8 @@ impl ScriptCache {
     pub fn follow(&self, client: &mut Client, event: &ClientEvent) {
         match event {
             ClientEvent::ScriptManifest(manifest) => {
-                let kept = self.get(&manifest.hash);
-                if !kept.is_some_and(|list| client.offer_script(MANIFEST_PATH, list)) {
+                let cached = self.get(&manifest.hash);
+                if !cached.is_some_and(|list| client.offer_script(MANIFEST_PATH, list)) {
                     client.request_scripts(vec![MANIFEST_PATH.to_owned()]);
                 }
             }

@@ -88,7 +88,9 @@ impl Door {
             .send()
             .await
             .and_then(reqwest::Response::error_for_status)
-            .with_context(|| format!("asking {url} for its games; is the platform running there?"))?
+            .with_context(|| {
+                format!("requesting the games of {url}; is the platform running there?")
+            })?
             .json()
             .await?;
         let first = listing.games.into_iter().next();
@@ -188,5 +190,5 @@ async fn patiently<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Res
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    bail!("the platform asked for patience {TRIES} times")
+    bail!("the platform was busy {TRIES} times")
 }

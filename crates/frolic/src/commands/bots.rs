@@ -63,7 +63,7 @@ pub async fn run(args: BotsArgs) -> Result<()> {
     open_files::raise_limit();
     let cache = args.cache.map(|folder| {
         let shown = folder.display().to_string();
-        ScriptCache::open(folder).with_context(|| format!("could not make the folder {shown}"))
+        ScriptCache::open(folder).with_context(|| format!("could not create the folder {shown}"))
     });
     let announce = args.announce;
     let swarm = Swarm {

@@ -165,7 +165,7 @@ fn script_problems(files: &Files, limits: &Limits) -> Report {
 
 fn write_canonical_scene(game: &Path, limits: &Limits) -> anyhow::Result<()> {
     if !game.is_dir() {
-        bail!("--fix needs a folder, and {} is none", game.display());
+        bail!("--fix needs a folder, and {} is not one", game.display());
     }
     let path = game.join("scene.json");
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -137,7 +137,7 @@ fn refuse_secrets(get: impl Fn(&str) -> Option<OsString>) -> Result<()> {
     for name in [SECRET_KEY_ENV, TICKET_KEY_ENV, WORLD_TOKEN_ENV] {
         if get(name).is_some_and(|value| !value.is_empty()) {
             bail!(
-                "{name} is set, and --package lets everybody in without a ticket; \
+                "{name} is set, and --package admits every client without a ticket; \
                  unset it, or run the world from a control plane (--control-plane, or frolic serve)"
             );
         }

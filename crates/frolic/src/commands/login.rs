@@ -47,11 +47,11 @@ pub async fn run(args: LoginArgs) -> anyhow::Result<()> {
     let account: Account = response
         .json()
         .await
-        .with_context(|| format!("{server} is no Frolic platform"))?;
+        .with_context(|| format!("{server} is not a Frolic platform"))?;
     if account.means != "api_key" {
-        bail!("this is no API key; make one at {server}/account");
+        bail!("this is not an API key; make one at {server}/account");
     }
-    let path = Credentials::load()?.keep(&server, &key)?;
+    let path = Credentials::load()?.store(&server, &key)?;
     println!(
         "Logged in to {server} as {}. The key is in {}.",
         account.username,

@@ -66,7 +66,11 @@ pub fn run(args: NewArgs) -> Result<()> {
     for (path, bytes) in &files {
         write(&args.folder.join(path), bytes)?;
     }
-    println!("Made {} in {}. Next:", title_of(&id), args.folder.display());
+    println!(
+        "Created {} in {}. Next:",
+        title_of(&id),
+        args.folder.display()
+    );
     let folder = as_argument(&args.folder);
     println!("  frolic dev {folder}       play it; what you save is live at once");
     println!("  frolic check {folder}     find mistakes");

@@ -65,7 +65,7 @@ pub async fn run(args: PublishArgs) -> anyhow::Result<()> {
     let published: PublishResponse = response
         .json()
         .await
-        .with_context(|| format!("{server} is no Frolic platform"))?;
+        .with_context(|| format!("{server} is not a Frolic platform"))?;
     let PublishResponse {
         game_id, version, ..
     } = &published;
@@ -75,7 +75,7 @@ pub async fn run(args: PublishArgs) -> anyhow::Result<()> {
             "Published {game_id} {version} on {channel}, {bytes} bytes: {server}/games/{game_id}"
         );
     } else {
-        println!("{game_id} {version} is there already: {server}/games/{game_id}");
+        println!("{game_id} {version} already exists: {server}/games/{game_id}");
     }
     Ok(())
 }

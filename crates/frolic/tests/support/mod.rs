@@ -228,19 +228,19 @@ fn spawn(mut command: Command) -> (Child, mpsc::Receiver<String>) {
     let mut process = command.spawn().expect("cargo built it");
     let stdout = process.stdout.take().expect("piped");
     let stderr = process.stderr.take().expect("piped");
-    let (told, lines) = mpsc::channel();
-    let also = told.clone();
-    std::thread::spawn(move || pass_on(stdout, &told));
+    let (sender, lines) = mpsc::channel();
+    let also = sender.clone();
+    std::thread::spawn(move || pass_on(stdout, &sender));
     std::thread::spawn(move || pass_on(stderr, &also));
     (process, lines)
 }
 
 /// A process whose pipe is not read blocks once the pipe is full.
-fn pass_on(output: impl std::io::Read, told: &mpsc::Sender<String>) {
+fn pass_on(output: impl std::io::Read, sender: &mpsc::Sender<String>) {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         eprintln!("{line}");
         // Read on when the test no longer listens.
-        let _ = told.send(line);
+        let _ = sender.send(line);
     }
 }
 
@@ -343,7 +343,10 @@ impl Player {
             "payload": {},
         });
         let message = Message::Text(command.to_string().into());
-        self.socket.send(message).await.expect("the connection is open");
+        self.socket
+            .send(message)
+            .await
+            .expect("the connection is open");
         while let Some(Ok(_)) = self.socket.next().await {}
     }
 
@@ -369,7 +372,10 @@ impl Player {
             "payload": payload,
         });
         let message = Message::Text(command.to_string().into());
-        self.socket.send(message).await.expect("the connection is open");
+        self.socket
+            .send(message)
+            .await
+            .expect("the connection is open");
     }
 }
 

@@ -199,7 +199,7 @@ impl Resident {
                             entity = body["entityId"].as_u64();
                             self.ledger.lock().expect("whole").arrivals += 1;
                         }
-                        Some("event") => self.hear(&body, &mut returned),
+                        Some("event") => self.receive(&body, &mut returned),
                         _ => {}
                     }
                 }
@@ -230,7 +230,7 @@ impl Resident {
         }
     }
 
-    fn hear(&self, event: &Json, returned: &mut bool) {
+    fn receive(&self, event: &Json, returned: &mut bool) {
         let (Some(name), Some(tag)) = (event["name"].as_str(), event["args"][0].as_f64()) else {
             return;
         };

@@ -49,9 +49,9 @@ async fn a_stopping_world_saves_all_players_and_admits_none() {
     // Ben has lost his connection and may come back.
     drop(Stranger::join(&server, "Ben").await);
     let mut away = shelf.away.subscribe();
-    let told = away.wait_for(|away| away == &["client_Ben"]);
-    let told = tokio::time::timeout(PATIENCE, told).await;
-    told.expect("in time").expect("it listens");
+    let heartbeat = away.wait_for(|away| away == &["client_Ben"]);
+    let heartbeat = tokio::time::timeout(PATIENCE, heartbeat).await;
+    heartbeat.expect("in time").expect("it listens");
 
     shelf.store_hangs.send_replace(true);
     shelf.stopping.store(server.epoch, Relaxed);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frolic_client::ClientEvent;
 
-use crate::line::Transport;
+use crate::connection::Transport;
 use crate::player::Player;
 use crate::server::TestServer;
 

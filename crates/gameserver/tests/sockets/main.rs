@@ -1,21 +1,20 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
 mod answered;
-mod bad_line;
+mod bad_connection;
 mod busy;
 mod by_the_book;
 mod closing;
+mod connection;
 mod details;
 mod door;
 mod error_codes;
 mod figures;
-mod ground;
 mod http;
-mod kept;
 mod large;
-mod line;
 mod log_lines;
 mod permissive;
+mod persistence;
 mod player;
 mod presence;
 mod relay;
@@ -29,6 +28,7 @@ mod social;
 mod stalled;
 mod stopped;
 mod stranger;
+mod terrain;
 mod thrown_out;
 mod unreliable;
 
@@ -338,7 +338,7 @@ async fn a_lost_player_resumes_where_they_were() {
         .to_owned();
     let entity = ada.welcome["entityId"].clone();
     ada.next_of("snapshot").await;
-    ada.drop_line().await;
+    ada.disconnect().await;
     let mut again = Stranger::resume(&server, &token).await.expect("resumes");
     assert_eq!(again.welcome["entityId"], entity);
     again.command("session", "ping", json!({})).await;

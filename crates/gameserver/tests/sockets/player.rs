@@ -7,7 +7,7 @@ use frolic_client::{Client, ClientEvent};
 use frolic_protocol::message::Resumption;
 use frolic_protocol::{Args, Value};
 
-use crate::line::{Line, Transport};
+use crate::connection::{Connection, Transport};
 use crate::server::TestServer;
 
 pub struct Player {
@@ -20,12 +20,12 @@ pub struct Player {
     /// Whether the server said that something was lost.
     pub lost: bool,
     name: String,
-    line: Option<Line>,
+    connection: Option<Connection>,
     /// Connections that are no longer read and that the server believes to be
     /// alive.
-    dead: Vec<Line>,
+    dead: Vec<Connection>,
     began: Instant,
-    heard: BTreeMap<String, Vec<u32>>,
+    received: BTreeMap<String, Vec<u32>>,
 }
 
 impl Player {
@@ -37,38 +37,38 @@ impl Player {
             shown: BTreeSet::new(),
             lost: false,
             name: name.to_owned(),
-            line: None,
+            connection: None,
             dead: Vec::new(),
             began: Instant::now(),
-            heard: BTreeMap::new(),
+            received: BTreeMap::new(),
         }
     }
 
     pub async fn connect(&mut self, server: &TestServer, transport: Transport) {
-        let line = Line::open(server, transport).await;
-        self.introduce(server, line).await;
+        let connection = Connection::open(server, transport).await;
+        self.introduce(server, connection).await;
     }
 
     /// Connects by WebTransport as soon as the server has room for it.
     pub async fn connect_when_admitted(&mut self, server: &TestServer) {
         let port = server.webtransport.port;
-        let line = loop {
-            if let Ok(line) = Line::try_open_webtransport(server, port).await {
-                break line;
+        let connection = loop {
+            if let Ok(connection) = Connection::try_open_webtransport(server, port).await {
+                break connection;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
-        self.introduce(server, line).await;
+        self.introduce(server, connection).await;
     }
 
     /// Connects by WebTransport through a relay that listens at a port.
     pub async fn connect_at(&mut self, server: &TestServer, port: u16) {
-        let line = Line::open_webtransport(server, port).await;
-        self.introduce(server, line).await;
+        let connection = Connection::open_webtransport(server, port).await;
+        self.introduce(server, connection).await;
     }
 
-    async fn introduce(&mut self, server: &TestServer, line: Line) {
-        self.line = Some(line);
+    async fn introduce(&mut self, server: &TestServer, connection: Connection) {
+        self.connection = Some(connection);
         let ticket = server.ticket("world_test", &self.name, 60);
         self.client.handshake(Some(ticket), None, None);
         self.flush().await;
@@ -76,13 +76,13 @@ impl Player {
 
     /// Closes the connection and discards everything in flight.
     pub fn cut(&mut self) {
-        self.line = None;
+        self.connection = None;
         self.client.reconnect();
     }
 
     /// The connection is dead, but the server has not noticed.
     pub fn vanish(&mut self) {
-        self.dead.extend(self.line.take());
+        self.dead.extend(self.connection.take());
         self.client.reconnect();
     }
 
@@ -91,8 +91,8 @@ impl Player {
     }
 
     /// The numbers that came with events of a name.
-    pub fn heard(&self, name: &str) -> &[u32] {
-        self.heard.get(name).map_or(&[], Vec::as_slice)
+    pub fn received(&self, name: &str) -> &[u32] {
+        self.received.get(name).map_or(&[], Vec::as_slice)
     }
 
     pub fn fire(&mut self, name: &str, number: u32) {
@@ -109,8 +109,8 @@ impl Player {
     /// # Errors
     /// Fails when the connection has ended; the error is the reason.
     pub async fn try_flush(&mut self) -> Result<(), String> {
-        match &mut self.line {
-            Some(line) => line.send(&mut self.client).await,
+        match &mut self.connection {
+            Some(connection) => connection.send(&mut self.client).await,
             None => Ok(()),
         }
     }
@@ -164,8 +164,8 @@ impl Player {
     /// Fails when the connection has ended; the error is the reason.
     pub async fn read(&mut self) -> Result<(), String> {
         let now_ms = self.now_ms();
-        match &mut self.line {
-            Some(line) => line.receive(&mut self.client, now_ms).await,
+        match &mut self.connection {
+            Some(connection) => connection.receive(&mut self.client, now_ms).await,
             None => std::future::pending().await,
         }
     }
@@ -174,7 +174,7 @@ impl Player {
         match event {
             ClientEvent::Remote { name, args } => {
                 if let [Value::Number(number)] = args.0.as_slice() {
-                    self.heard.entry(name).or_default().push(*number as u32);
+                    self.received.entry(name).or_default().push(*number as u32);
                 }
             }
             ClientEvent::Welcome(welcome) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use frolic_client::ClientEvent;
 use serde_json::{Value as Json, json};
 
-use crate::line::Transport;
+use crate::connection::Transport;
 use crate::player::Player;
 use crate::server::TestServer;
 use crate::stranger::Stranger;
@@ -23,8 +23,8 @@ async fn until(watcher: &mut Stranger, name: &str, wanted: impl Fn(&Json) -> boo
                 .await;
             let players = snapshot["features"]["presence"]["players"].as_array();
             let mut players = players.into_iter().flatten();
-            if let Some(told) = players.find(|one| one["name"] == name && wanted(one)) {
-                return told.clone();
+            if let Some(entry) = players.find(|one| one["name"] == name && wanted(one)) {
+                return entry.clone();
             }
         }
     };
@@ -41,13 +41,13 @@ async fn a_lost_connection_a_return_and_a_leave_show_at_once() {
         .as_str()
         .expect("a token")
         .to_owned();
-    let here = until(&mut ada, "Ben", |told| told["online"] == true).await;
+    let here = until(&mut ada, "Ben", |entry| entry["online"] == true).await;
     assert_eq!(here["number"], ben.welcome["playerNumber"]);
     assert_eq!(here.get("left"), None);
     ben.next_of("snapshot").await;
-    ben.drop_line().await;
+    ben.disconnect().await;
 
-    let away = until(&mut ada, "Ben", |told| told["online"] == false).await;
+    let away = until(&mut ada, "Ben", |entry| entry["online"] == false).await;
     assert_eq!(away.get("left"), None, "they may come back");
     assert_eq!(away["entityId"], here["entityId"]);
     // A client that joins now sees that they are away.
@@ -61,11 +61,11 @@ async fn a_lost_connection_a_return_and_a_leave_show_at_once() {
     assert_eq!(known.expect("still in the world")["online"], false);
 
     let mut again = Stranger::resume(&server, &token).await.expect("resumes");
-    let back = until(&mut ada, "Ben", |told| told["online"] == true).await;
+    let back = until(&mut ada, "Ben", |entry| entry["online"] == true).await;
     assert_eq!(back["number"], here["number"]);
     again.next_of("snapshot").await;
     again.command("session", "leave", json!({})).await;
-    let gone = until(&mut ada, "Ben", |told| told["online"] == false).await;
+    let gone = until(&mut ada, "Ben", |entry| entry["online"] == false).await;
     assert_eq!(gone["left"], true);
     server.stop().await;
 }
@@ -76,8 +76,8 @@ async fn next_presence(
     name: &str,
     before: Option<(bool, bool)>,
 ) -> (bool, bool) {
-    let mut news = None;
-    while news.is_none() {
+    let mut next = None;
+    while next.is_none() {
         assert!(
             player.played() < Duration::from_secs(120),
             "after {before:?}"
@@ -85,14 +85,14 @@ async fn next_presence(
         player
             .play_with(Duration::from_millis(20), &mut |event| {
                 if let ClientEvent::Players(players) = event {
-                    let told = players.iter().filter(|told| told.name == name);
-                    let mut told = told.map(|told| (told.online, told.left));
-                    news = news.or(told.find(|told| Some(*told) != before));
+                    let entry = players.iter().filter(|entry| entry.name == name);
+                    let mut entry = entry.map(|entry| (entry.online, entry.left));
+                    next = next.or(entry.find(|entry| Some(*entry) != before));
                 }
             })
             .await;
     }
-    news.unwrap_or_default()
+    next.unwrap_or_default()
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn our_own_client_receives_the_same() {
         .to_owned();
     let here = (true, false);
     assert_eq!(next_presence(&mut ada, "Ben", None).await, here);
-    ben.drop_line().await;
+    ben.disconnect().await;
     let away = next_presence(&mut ada, "Ben", Some(here)).await;
     assert_eq!(away, (false, false));
     let mut ben = Stranger::resume(&server, &token).await.expect("resumes");

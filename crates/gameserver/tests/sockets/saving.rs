@@ -58,7 +58,7 @@ async fn what_is_asked_from_outside_is_acknowledged_once_it_is_stored() {
     let mut answer = pin!(request.send());
     tokio::select! {
         answer = &mut answer => panic!("{answer:?} before it is stored"),
-        () = shelf.more_keep_tries(3) => {}
+        () = shelf.more_persist_tries(3) => {}
     }
     assert!(shelf.saved.lock().expect("whole").world.ops.is_empty());
     shelf.busy.store(false, Relaxed);

@@ -17,7 +17,7 @@ use frolic_protocol::fleet::{
     PublishScripts, PublishedScripts, ServerReady, WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
-use frolic_protocol::keep::{KeepBatch, KeepReply, Saved, SavedPlayer};
+use frolic_protocol::persist::{PersistBatch, PersistReply, Saved, SavedPlayer};
 use frolic_protocol::script::ScriptList;
 use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::store::{StoreAnswer, StoreAnswers, StoreBatch, StoreRequest};
@@ -56,7 +56,7 @@ pub struct Shelf {
     /// The process whose heartbeats are answered with an order to stop.
     pub stopping: AtomicU64,
     /// Persistence batches that arrived, whether they were stored or not.
-    pub keep_tries: watch::Sender<u64>,
+    pub persist_tries: watch::Sender<u64>,
     /// Whether the store takes its time with whatever it is asked.
     pub store_hangs: watch::Sender<bool>,
     /// Requests that reached the store.
@@ -101,8 +101,8 @@ impl Shelf {
         found.expect("it is stored in time");
     }
 
-    fn keep(&self, batch: KeepBatch) -> Result<Json<KeepReply>, StatusCode> {
-        self.keep_tries.send_modify(|tries| *tries += 1);
+    fn keep(&self, batch: PersistBatch) -> Result<Json<PersistReply>, StatusCode> {
+        self.persist_tries.send_modify(|tries| *tries += 1);
         if self.replaced.load(Relaxed) || batch.epoch != self.epoch.load(Relaxed) {
             return Err(StatusCode::CONFLICT);
         }
@@ -127,7 +127,7 @@ impl Shelf {
         let forgotten = |known: &SavedPlayer| batch.forget.contains(&known.player_id);
         saved.players.retain(|known| !forgotten(known));
         let seq = saved.world.newest();
-        Ok(Json(KeepReply { seq }))
+        Ok(Json(PersistReply { seq }))
     }
 
     /// Answers every request with nothing, and records the cursors sent with
@@ -180,8 +180,8 @@ impl Shelf {
     }
 
     /// Waits until this many more persistence batches have arrived.
-    pub async fn more_keep_tries(&self, count: u64) {
-        let mut tries = self.keep_tries.subscribe();
+    pub async fn more_persist_tries(&self, count: u64) {
+        let mut tries = self.persist_tries.subscribe();
         let wanted = *tries.borrow_and_update() + count;
         let found = tries.wait_for(|tries| *tries >= wanted);
         let found = tokio::time::timeout(tokio::time::Duration::from_secs(30), found).await;
@@ -272,7 +272,7 @@ impl TestServer {
                 "/internal/worlds/world_test/keep",
                 post({
                     let shelf = shelf.clone();
-                    async move |Json(batch): Json<KeepBatch>| shelf.keep(batch)
+                    async move |Json(batch): Json<PersistBatch>| shelf.keep(batch)
                 }),
             )
             .route(
@@ -342,10 +342,10 @@ impl TestServer {
         let (ready, address) = oneshot::channel();
         let process = process();
         let task = process.spawn(async move {
-            let told = |address| {
+            let ready = |address| {
                 let _ = ready.send(address);
             };
-            if let Err(error) = frolic_gameserver::run(config, told).await {
+            if let Err(error) = frolic_gameserver::run(config, ready).await {
                 panic!("{error}");
             }
         });

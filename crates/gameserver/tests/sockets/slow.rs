@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::line::Transport;
+use crate::connection::Transport;
 use crate::player::Player;
 use crate::server::TestServer;
 use crate::stranger::Stranger;
@@ -53,15 +53,18 @@ async fn a_client_that_stops_reading_is_slowed_then_let_go_and_others_miss_nothi
         .await;
     assert!(server.metric("frolic_snapshots_skipped_total").await > 20.0);
 
-    let mut told = String::new();
+    let mut announced = String::new();
     let reason = loop {
         match eve.next().await {
-            Ok(message) if message["code"] == "kick" => told = message["message"].to_string(),
+            Ok(message) if message["code"] == "kick" => announced = message["message"].to_string(),
             Ok(_) => {}
             Err(reason) => break reason,
         }
     };
-    assert!(told.contains("too slowly"), "told {told:?} and {reason:?}");
+    assert!(
+        announced.contains("too slowly"),
+        "announced {announced:?} and {reason:?}"
+    );
     assert!(reason.contains("too slowly"), "closed with {reason:?}");
     others.await.expect("others are unaffected");
     server.stop().await;

@@ -66,14 +66,14 @@ async fn looks_of_the_ticket_are_seen_by_others() {
 /// Chat messages that a player receives until a message that all players
 /// receive.
 async fn received_until(player: &mut Stranger, last: &str) -> Vec<String> {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     loop {
-        let line = player.next_chat().await;
-        let text = line["text"].as_str().expect("text").to_owned();
+        let message = player.next_chat().await;
+        let text = message["text"].as_str().expect("text").to_owned();
         if text == last {
-            return heard;
+            return received;
         }
-        heard.push(text);
+        received.push(text);
     }
 }
 

@@ -247,7 +247,7 @@ impl Stranger {
     }
 
     /// Goes without a word, as a lost connection does.
-    pub async fn drop_line(self) {
+    pub async fn disconnect(self) {
         drop(self.source.reunite(self.sink).expect("two halves"));
     }
 }

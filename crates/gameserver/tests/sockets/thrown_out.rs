@@ -4,7 +4,7 @@
 use frolic_client::{Client, ClientEvent};
 use frolic_protocol::{ClientMessage, packet};
 
-use crate::line::{Line, Transport};
+use crate::connection::{Connection, Transport};
 use crate::server::TestServer;
 
 /// Joins and sends these messages; returns the client's events before the end,
@@ -14,22 +14,23 @@ async fn throw_out(
     transport: Transport,
     bytes: Vec<u8>,
 ) -> (Option<String>, String) {
-    let mut line = Line::open(server, transport).await;
+    let mut connection = Connection::open(server, transport).await;
     let mut client = Client::new();
     let ticket = server.ticket("world_test", "Eve", 60);
     client.handshake(Some(ticket), None, None);
-    line.send(&mut client)
+    connection
+        .send(&mut client)
         .await
         .expect("the connection is open");
-    line.send_bytes(bytes).await;
-    let reason = line.end(&mut client).await;
-    let mut told = None;
+    connection.send_bytes(bytes).await;
+    let reason = connection.end(&mut client).await;
+    let mut announced = None;
     while let Some(event) = client.take_event() {
         if let ClientEvent::Kick { reason } = event {
-            told = Some(reason);
+            announced = Some(reason);
         }
     }
-    (told, reason)
+    (announced, reason)
 }
 
 async fn clients_are_disconnected_with_a_reason(transport: Transport) {
@@ -40,9 +41,9 @@ async fn clients_are_disconnected_with_a_reason(transport: Transport) {
     });
     let cases = [(vec![0xff; 64], "unreadable"), (ping.repeat(4000), "flood")];
     for (bytes, cause) in cases {
-        let (told, reason) = throw_out(&server, transport, bytes).await;
+        let (announced, reason) = throw_out(&server, transport, bytes).await;
         assert!(!reason.is_empty(), "closed without a reason: {cause}");
-        assert_eq!(told, Some(reason), "{cause}");
+        assert_eq!(announced, Some(reason), "{cause}");
         let counter = format!("frolic_kicks_total{{cause=\"{cause}\"}}");
         server.until_metric(&counter).await;
     }

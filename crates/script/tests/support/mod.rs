@@ -54,7 +54,7 @@ pub struct FakeWorld {
     /// The structures, their owners, and the newest persisted operation.
     pub built: BTreeMap<EntityId, Option<String>>,
     pub newest_op: u64,
-    pub kept_op: u64,
+    pub persisted_op: u64,
     pub weapons: BTreeMap<String, WeaponSpec>,
     pub armed: BTreeMap<PlayerId, String>,
     pub shots: BTreeMap<u32, FireRequest>,
@@ -240,8 +240,8 @@ impl Engine for FakeWorld {
     fn newest_op(&self) -> u64 {
         self.newest_op
     }
-    fn kept_op(&self) -> u64 {
-        self.kept_op
+    fn persisted_op(&self) -> u64 {
+        self.persisted_op
     }
     fn destroy(&mut self, entity: EntityId) -> Result<(), EngineError> {
         self.entity(entity)?;
@@ -642,9 +642,9 @@ impl Stage {
     }
 
     /// Persists everything built so far.
-    pub fn keep_ops(&mut self) {
+    pub fn persist_ops(&mut self) {
         let up_to = self.world.borrow().newest_op;
-        if std::mem::replace(&mut self.world.borrow_mut().kept_op, up_to) < up_to {
+        if std::mem::replace(&mut self.world.borrow_mut().persisted_op, up_to) < up_to {
             self.vm.dispatch(ScriptEvent::OpsKept { up_to });
         }
     }

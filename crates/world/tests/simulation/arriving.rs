@@ -178,16 +178,19 @@ fn a_crowd_without_room_still_appears_at_the_spawn_point() {
 /// resume event.
 #[test]
 fn scripts_receive_an_event_when_a_player_resumes() {
-    let heard = r#"
+    let received = r#"
         local function note(mark)
             return function(player) Network.Broadcast("Heard", mark .. player.Name) end
         end
         Players.PlayerJoined:Connect(note("joined "))
         Players.PlayerResumed:Connect(note("resumed "))"#;
-    let game = package(SCENE, &[("scripts/ServerScriptService/Main.luau", heard)]);
+    let game = package(
+        SCENE,
+        &[("scripts/ServerScriptService/Main.luau", received)],
+    );
     let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
     let ada = join(&mut world, "Ada");
-    let mut told = Vec::new();
+    let mut sent = Vec::new();
     for tick in 0..10 {
         if tick == 5 {
             // Two attempts within a tick are one return.
@@ -198,12 +201,12 @@ fn scripts_receive_an_event_when_a_player_resumes() {
         world.step();
         for outgoing in world.take_outbox() {
             if let ServerMessage::Event { args, .. } = outgoing.message {
-                told.push(format!("{:?}", args.0));
+                sent.push(format!("{:?}", args.0));
             }
         }
     }
-    let [first, second] = &told[..] else {
-        panic!("{told:?}");
+    let [first, second] = &sent[..] else {
+        panic!("{sent:?}");
     };
     assert!(first.contains("joined Ada") && second.contains("resumed Ada"));
 }
@@ -242,9 +245,9 @@ fn looks_are_sent_to_all_clients_and_a_recording_repeats_it() {
     world.set_avatar(ada, looks);
     world.set_avatar(ada, looks);
     world.set_avatar(77, looks);
-    let told: Vec<_> = world.take_outbox();
-    let [only] = &told[..] else {
-        panic!("received {} times", told.len());
+    let sent: Vec<_> = world.take_outbox();
+    let [only] = &sent[..] else {
+        panic!("received {} times", sent.len());
     };
     let ServerMessage::Presence(players) = &only.message else {
         panic!("{:?}", only.message);

@@ -6,7 +6,7 @@ use frolic_sim::random::Random;
 use frolic_world::{ClientView, Delivery, InterestPolicy, World, WorldOptions};
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// A crowd on a meadow, without a network between.
 fn crowd(players: u32, area: f32, interest: Option<InterestPolicy>) -> (World, Vec<ClientView>) {

@@ -4,7 +4,7 @@
 use frolic_sim::CharacterInput;
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// How much a drawn step may differ from an even pace before it is seen.
 const VISIBLE_M: f32 = 0.05;

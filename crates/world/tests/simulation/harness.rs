@@ -1,6 +1,6 @@
 //! A server and its clients in one thread, moved by hand.
 
-mod lines;
+mod connections;
 mod packages;
 
 use std::collections::BTreeMap;
@@ -17,10 +17,10 @@ use frolic_world::{
     ClientView, Delivery, InterestPolicy, PlayerNumber, TerrainView, World, WorldOptions,
 };
 
-use lines::Session;
+use connections::Session;
 pub use packages::{obby, package};
 
-use crate::link::{Lane, Quality};
+use crate::network::{Lane, Quality};
 
 const TICK_MS: f64 = 1000.0 / 60.0;
 /// Longer messages use the stream, as in the game server.
@@ -132,7 +132,7 @@ impl Run {
 
     pub fn join(&mut self, name: &str) -> usize {
         let number = self.world.join(format!("client_{name}"), name.to_owned());
-        let seed = lines::seed_of(self.seed, number, 0);
+        let seed = connections::seed_of(self.seed, number, 0);
         let peer = Peer {
             number,
             client: Client::new(),
@@ -173,11 +173,11 @@ impl Run {
 
     /// From now on nothing is lost or late.
     pub fn heal(&mut self) {
-        self.change_lines(Quality::GOOD);
+        self.change_quality(Quality::GOOD);
     }
 
     /// Applies a quality to all connections from now on.
-    pub fn change_lines(&mut self, quality: Quality) {
+    pub fn change_quality(&mut self, quality: Quality) {
         for peer in &mut self.peers {
             peer.up.quality = quality;
             peer.down.quality = quality;
@@ -256,7 +256,7 @@ impl Run {
                     continue;
                 };
                 for message in messages {
-                    peer.session.heard += u32::from(message.is_counted());
+                    peer.session.receive_count += u32::from(message.is_counted());
                     match message {
                         ClientMessage::Handshake { received, .. } => {
                             returned.push((index, received));
@@ -301,17 +301,17 @@ impl Run {
         self.world.step();
         // Storage that is as quick as it gets.
         if let Some(newest) = self.world.take_ops().last() {
-            self.world.ops_kept(newest.seq);
+            self.world.ops_persisted(newest.seq);
         }
         for outgoing in self.world.take_outbox() {
             for peer in &mut self.peers {
                 if let ServerMessage::TerraformApplied(applied) = &outgoing.message
-                    && !peer.terrain.hears(&self.world, &applied.chunks)
+                    && !peer.terrain.receives(&self.world, &applied.chunks)
                 {
                     continue;
                 }
                 if outgoing.to.is_none_or(|to| to == peer.number) {
-                    peer.tell(now, &outgoing.message);
+                    peer.send(now, &outgoing.message);
                 }
             }
         }
@@ -336,7 +336,7 @@ impl Run {
                 0
             };
             let (view, down, looks) = (&mut peer.view, &mut peer.down, &mut peer.looks);
-            view.acquaint(&self.world, &mut |message| {
+            view.introduce(&self.world, &mut |message| {
                 looks.push(message.clone());
                 down.reliable(now, packet::single(message));
             });

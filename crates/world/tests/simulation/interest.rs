@@ -11,11 +11,11 @@ use frolic_sim::{Buttons, CharacterInput, Vec3};
 use frolic_world::{Delivery, InterestPolicy};
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// Distance between the far and the near corner of a cell, borders included, as
 /// a share of the radius.
-const SQUARE: f32 = 0.4 * 1.2 * 1.42;
+const CELL: f32 = 0.4 * 1.2 * 1.42;
 
 /// The second prefab of the playground: always replicated, and nothing else
 /// looks like it.
@@ -95,7 +95,7 @@ fn check_worlds(run: &Run, players: &[usize], policy: Option<InterestPolicy>, se
         for state in extra {
             let distance = (state.place() - eye).length();
             assert!(
-                distance < reach.unwrap_or(0.0) * (1.15 + SQUARE),
+                distance < reach.unwrap_or(0.0) * (1.15 + CELL),
                 "{distance} m: {state:?}"
             );
         }
@@ -136,26 +136,26 @@ fn run_about(policy: Option<InterestPolicy>, delivery: Delivery, strained: bool,
 
 /// The last replicated state of each visible entity is its current state.
 fn check_details(run: &mut Run, player: usize, seed: u64) {
-    let mut heard: BTreeMap<u32, Details> = BTreeMap::new();
+    let mut received: BTreeMap<u32, Details> = BTreeMap::new();
     for event in run.take_events(player) {
         if let ClientEvent::Details { entity, details } = event {
             let hops = |details: &Details| match details.attributes.get("Hops") {
                 Some(Value::Number(hops)) => *hops,
                 _ => 0.0,
             };
-            let before = heard.get(&entity).map_or(0.0, hops);
+            let before = received.get(&entity).map_or(0.0, hops);
             assert!(
                 hops(&details) >= before,
                 "seed {seed}: {details:?} after {before}"
             );
-            heard.insert(entity, details);
+            received.insert(entity, details);
         }
     }
     let mut stopped = 0;
     for state in known(run, player) {
         let details = run.world().details_of(state.id).unwrap_or_default();
         if state.details > 0 {
-            let last = heard.get(&state.id);
+            let last = received.get(&state.id);
             let what = format!("seed {seed}, player {player}: {}", state.id);
             assert_eq!(last, Some(&details), "{what}");
         }
@@ -239,7 +239,7 @@ fn forgotten_cells_come_back_for_good() {
         run.strained = true;
         let players: Vec<usize> = (0..3).map(|n| run.join(&format!("P{n}"))).collect();
         run.for_ms(64_000);
-        run.change_lines(Quality::AWFUL);
+        run.change_quality(Quality::AWFUL);
         let mut random = Random::new(seed);
         for _ in 0..18 {
             // One of them stands still, and does not look around for long.
@@ -398,7 +398,7 @@ fn nothing_outside_the_radius_reaches_a_client() {
             let far = (state.place() - eye).length();
             // The near side of an entity's cell may be 30 m away from the
             // entity.
-            let allowed = 30.0 * (1.15 + SQUARE) + 2.0;
+            let allowed = 30.0 * (1.15 + CELL) + 2.0;
             let everywhere = far > allowed && state.definition == BEACON;
             seen_far += u32::from(everywhere);
             assert!(

@@ -23,14 +23,14 @@ type Places = BTreeMap<u64, [f64; 3]>;
 struct Stranger {
     view: JsonView,
     world: Places,
-    kept: BTreeMap<u64, Places>,
+    baselines: BTreeMap<u64, Places>,
     /// The updates after which acknowledgements are on their way, and of what.
     acks: Option<VecDeque<(usize, u64)>>,
     updates: usize,
     bytes: usize,
     snapshots: usize,
     /// How often each entity was replicated.
-    told: BTreeMap<u64, u32>,
+    replicated: BTreeMap<u64, u32>,
 }
 
 impl Stranger {
@@ -38,12 +38,12 @@ impl Stranger {
         Self {
             view: JsonView::new(player),
             world: Places::new(),
-            kept: BTreeMap::new(),
+            baselines: BTreeMap::new(),
             acks: acknowledges.then(VecDeque::new),
             updates: 0,
             bytes: 0,
             snapshots: 0,
-            told: BTreeMap::new(),
+            replicated: BTreeMap::new(),
         }
     }
 
@@ -65,15 +65,15 @@ impl Stranger {
         let snapshot: Json = serde_json::from_str(&text).expect("JSON");
         let before = std::mem::take(&mut self.world);
         if let Some(baseline) = snapshot["baseline"].as_u64() {
-            self.world = self.kept[&baseline].clone();
-            self.kept.retain(|tick, _| *tick >= baseline);
+            self.world = self.baselines[&baseline].clone();
+            self.baselines.retain(|tick, _| *tick >= baseline);
         }
         let movement = &snapshot["features"]["movement"];
         for entity in movement["entities"].as_array().expect("a list") {
             let id = entity["id"].as_u64().expect("an id");
             let axis = |axis: usize| entity["p"][axis].as_f64().expect("a place");
             self.world.insert(id, [axis(0), axis(1), axis(2)]);
-            *self.told.entry(id).or_default() += 1;
+            *self.replicated.entry(id).or_default() += 1;
         }
         for id in movement["removed"].as_array().expect("a list") {
             self.world.remove(&id.as_u64().expect("an id"));
@@ -84,7 +84,7 @@ impl Stranger {
             assert!(place[2] <= came_from + 1e-3, "{id} went back in time");
         }
         let tick = snapshot["tick"].as_u64().expect("a tick");
-        self.kept.insert(tick, self.world.clone());
+        self.baselines.insert(tick, self.world.clone());
         if let Some(acks) = &mut self.acks {
             acks.push_back((self.updates, tick));
         }
@@ -113,22 +113,16 @@ fn crowd() -> (World, Vec<u32>) {
     (world, numbers)
 }
 
-fn run(
-    world: &mut World,
-    everybody: &[u32],
-    input: CharacterInput,
-    seconds: u32,
-    s: &mut Stranger,
-) {
+fn run(world: &mut World, all: &[u32], input: CharacterInput, seconds: u32, s: &mut Stranger) {
     let first = world.tick() + 1;
     for at in 0..seconds * world.tick_hz() {
-        for number in everybody {
+        for number in all {
             let seq = first + at;
             world.receive_inputs(*number, &[NumberedInput { seq, input }]);
         }
         world.step();
         world.collect_changes();
-        if world.update_is_due(everybody[0]) {
+        if world.update_is_due(all[0]) {
             s.update(world);
         }
     }
@@ -136,33 +130,39 @@ fn run(
 
 #[test]
 fn a_crowd_fits_the_budget_and_the_far_waits() {
-    let (mut world, everybody) = crowd();
-    let mut stranger = Stranger::new(everybody[0], true);
-    run(&mut world, &everybody, walk(0.0), 2, &mut stranger);
+    let (mut world, all) = crowd();
+    let mut stranger = Stranger::new(all[0], true);
+    run(&mut world, &all, walk(0.0), 2, &mut stranger);
     (stranger.bytes, stranger.snapshots) = (0, 0);
-    stranger.told.clear();
-    run(&mut world, &everybody, walk(0.0), 25, &mut stranger);
+    stranger.replicated.clear();
+    run(&mut world, &all, walk(0.0), 25, &mut stranger);
     let per_s = stranger.bytes as f64 / 25.0;
     let budget = f64::from(BUDGET);
     println!("{per_s:.0} bytes/s in {} snapshots", stranger.snapshots);
     assert!(per_s < budget * 1.1, "{per_s} bytes a second");
     assert!(per_s > budget * 0.7, "and it is used: {per_s}");
-    let told = |numbers: &[u32]| {
+    let replicated = |numbers: &[u32]| {
         let entities = numbers.iter().filter_map(|number| world.entity_of(*number));
-        let told = entities.map(|id| stranger.told.get(&u64::from(id)).copied().unwrap_or(0));
-        f64::from(told.sum::<u32>()) / numbers.len() as f64
+        let replicated = entities.map(|id| {
+            stranger
+                .replicated
+                .get(&u64::from(id))
+                .copied()
+                .unwrap_or(0)
+        });
+        f64::from(replicated.sum::<u32>()) / numbers.len() as f64
     };
     let (own, near, far) = (
-        told(&everybody[..1]),
-        told(&everybody[1..=NEAR]),
-        told(&everybody[NEAR + 1..]),
+        replicated(&all[..1]),
+        replicated(&all[1..=NEAR]),
+        replicated(&all[NEAR + 1..]),
     );
     println!("updates: own {own}, near {near:.1}, far {far:.1}");
     assert!(own >= stranger.snapshots as f64, "in every snapshot");
     assert!(near > far * 2.0, "near {near}, far {far}");
     assert!(far > 0.0, "far ones wait, but not for ever");
     // They take turns: a recently updated entity does not delay the others.
-    let each: Vec<f64> = everybody[1..=NEAR].iter().map(|n| told(&[*n])).collect();
+    let each: Vec<f64> = all[1..=NEAR].iter().map(|n| replicated(&[*n])).collect();
     let (least, most) = (
         each.iter().copied().reduce(f64::min),
         each.iter().copied().reduce(f64::max),
@@ -177,12 +177,12 @@ fn a_crowd_fits_the_budget_and_the_far_waits() {
     // When all players stand still, everything arrives.
     run(
         &mut world,
-        &everybody,
+        &all,
         CharacterInput::default(),
         10,
         &mut stranger,
     );
-    let seen = world.visible_from(everybody[0]);
+    let seen = world.visible_from(all[0]);
     assert_eq!(stranger.world.len(), seen.len());
     for state in seen {
         let (is, place) = (stranger.world[&u64::from(state.id)], state.place());
@@ -195,12 +195,12 @@ fn a_crowd_fits_the_budget_and_the_far_waits() {
 /// sent.
 #[test]
 fn who_never_acknowledges_gets_everything_each_time_and_less_often() {
-    let (mut world, everybody) = crowd();
-    let mut stranger = Stranger::new(everybody[0], false);
+    let (mut world, all) = crowd();
+    let mut stranger = Stranger::new(all[0], false);
     let mut snapshots = Vec::new();
     for _ in 0..8 {
-        run(&mut world, &everybody, walk(0.0), 1, &mut stranger);
-        assert_eq!(stranger.world.len(), everybody.len(), "all of them");
+        run(&mut world, &all, walk(0.0), 1, &mut stranger);
+        assert_eq!(stranger.world.len(), all.len(), "all of them");
         snapshots.push(stranger.snapshots);
     }
     let per_s = stranger.bytes as f64 / 8.0;
@@ -214,10 +214,10 @@ fn who_never_acknowledges_gets_everything_each_time_and_less_often() {
 /// that acknowledges it receives updates from there at once.
 #[test]
 fn an_acknowledging_client_is_not_delayed_by_the_cost_of_the_first_snapshot() {
-    let (mut world, everybody) = crowd();
-    let mut stranger = Stranger::new(everybody[0], true);
-    run(&mut world, &everybody, walk(0.0), 1, &mut stranger);
-    assert_eq!(stranger.world.len(), everybody.len());
+    let (mut world, all) = crowd();
+    let mut stranger = Stranger::new(all[0], true);
+    run(&mut world, &all, walk(0.0), 1, &mut stranger);
+    assert_eq!(stranger.world.len(), all.len());
     assert!(stranger.snapshots >= 12, "{}", stranger.snapshots);
 }
 

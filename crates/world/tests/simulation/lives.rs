@@ -170,7 +170,7 @@ fn of_two_shots_in_one_tick_the_second_misses_a_player_who_spawned_meanwhile() {
             assert_eq!(range.count("Died", &text("Ben")), 1, "{events:?}");
             assert_eq!(range.count("Hit", &text("Ben")), 1, "{events:?}");
             // The other one hit no player.
-            let nobody = (
+            let miss = (
                 "Hit".to_owned(),
                 vec![
                     Value::Nil,
@@ -179,7 +179,7 @@ fn of_two_shots_in_one_tick_the_second_misses_a_player_who_spawned_meanwhile() {
                     Value::Bool(false),
                 ],
             );
-            assert!(events.contains(&nobody), "{events:?}");
+            assert!(events.contains(&miss), "{events:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use frolic_sim::{Buttons, CharacterInput, Vec3};
 use frolic_world::{JsonView, NpcReport, PlayerNumber, World, WorldOptions};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// A meadow with a spawn point, and more entities.
 fn scene(more: &str) -> String {

@@ -8,7 +8,7 @@ use frolic_sim::{CharacterInput, Vec3};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 const GROUND: &str = r#"{"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[200,1,200]}}},
     {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,6]},"SpawnPoint":{}}}"#;

@@ -43,22 +43,22 @@ fn load() -> World {
 /// One tick, as in the game server; returns the players replicated in it.
 fn step(world: &mut World) -> Vec<PlayerInfo> {
     world.step();
-    let mut told = Vec::new();
+    let mut sent = Vec::new();
     for outgoing in world.take_outbox() {
         if let ServerMessage::Presence(players) = outgoing.message {
-            told.extend(players);
+            sent.extend(players);
         }
     }
-    told.extend(world.take_reconnected());
+    sent.extend(world.take_reconnected());
     world.collect_changes();
-    told
+    sent
 }
 
 /// A player's entry at a JSON client that holds the last snapshot.
 fn shown(world: &World, view: &mut JsonView, name: &str) -> Option<Json> {
-    let told = snapshot(world, view);
-    view.acknowledge(told["tick"].as_u64().expect("a tick") as u32);
-    let players = told["features"]["presence"]["players"].as_array()?;
+    let sent = snapshot(world, view);
+    view.acknowledge(sent["tick"].as_u64().expect("a tick") as u32);
+    let players = sent["features"]["presence"]["players"].as_array()?;
     players.iter().find(|one| one["name"] == name).cloned()
 }
 
@@ -76,11 +76,11 @@ fn online_says_who_has_a_connection_and_left_who_is_gone() {
     );
 
     world.set_connected(ben, false);
-    let told = step(&mut world);
-    let last = told.iter().rfind(|info| info.number == ben);
+    let sent = step(&mut world);
+    let last = sent.iter().rfind(|info| info.number == ben);
     assert!(
         last.is_some_and(|info| !info.online && !info.left),
-        "{told:?}"
+        "{sent:?}"
     );
     let away = shown(&world, &mut view, "Ben").expect("an update");
     assert_eq!((&away["online"], away.get("left")), (&json!(false), None));
@@ -90,9 +90,9 @@ fn online_says_who_has_a_connection_and_left_who_is_gone() {
 
     world.set_connected(ben, true);
     world.set_connected(ben, true);
-    let told = step(&mut world);
+    let sent = step(&mut world);
     assert!(
-        told.iter()
+        sent.iter()
             .rfind(|info| info.number == ben)
             .is_some_and(|info| info.online)
     );
@@ -103,11 +103,11 @@ fn online_says_who_has_a_connection_and_left_who_is_gone() {
     // sent.
     world.set_connected(ben, false);
     world.leave(ben);
-    let told = step(&mut world);
-    let last = told.iter().rfind(|info| info.number == ben);
+    let sent = step(&mut world);
+    let last = sent.iter().rfind(|info| info.number == ben);
     assert!(
         last.is_some_and(|info| !info.online && info.left),
-        "{told:?}"
+        "{sent:?}"
     );
     let gone = shown(&world, &mut view, "Ben").expect("an update");
     assert_eq!(

@@ -48,7 +48,7 @@ fn dig(world: &mut World, player: PlayerNumber) -> TerraformApplied {
     world.terraform(player, &op).expect("it may be dug there");
     world.step();
     let seq = world.take_ops().last().expect("an operation").seq;
-    world.ops_kept(seq);
+    world.ops_persisted(seq);
     let outbox = world.take_outbox();
     outbox
         .into_iter()
@@ -78,12 +78,12 @@ fn terrain_changes_outside_the_radius_are_sent_when_a_player_comes_near() {
         let applied = dig(&mut world, ben);
         let chunk = applied.chunks[0].chunk;
         let mut view = TerrainView::new(ada);
-        assert_eq!(view.hears(&world, &applied.chunks), far);
+        assert_eq!(view.receives(&world, &applied.chunks), far);
         assert_eq!(view.may_ask(&world, chunk), far);
         // A player who comes near later receives chunks instead of operations.
         let mut late = TerrainView::new(ada);
         assert_eq!(chunks(&mut world, &mut late).contains(&chunk), far);
-        assert!(TerrainView::new(ben).hears(&world, &applied.chunks));
+        assert!(TerrainView::new(ben).receives(&world, &applied.chunks));
         assert!(view.may_ask(&world, [0, 0, 0]), "the ground below");
         if !far {
             world.teleport(ada, Vec3::new(115.5, 8.0, 0.5));
@@ -101,7 +101,7 @@ fn the_ground_far_below_is_known_in_spite_of_a_radius() {
     let ben = join(&mut world, "Ben", [0.5, 8.0, 3.5]);
     let applied = dig(&mut world, ben);
     world.teleport(ada, Vec3::new(0.5, 60.0, 0.5));
-    assert!(TerrainView::new(ada).hears(&world, &applied.chunks));
+    assert!(TerrainView::new(ada).receives(&world, &applied.chunks));
 }
 
 #[test]

@@ -105,8 +105,8 @@ fn a_file_that_does_not_compile_changes_nothing_not_even_the_others() {
     steps(&mut world, 2);
     assert_eq!(counts(&mut world), [1.0, 2.0, 3.0]);
     assert_eq!(world.script_version(), 1);
-    let told = of_level(&mut world, LogLevel::Error);
-    assert_eq!(told[0].source_line.as_deref(), Some("local = 5"));
+    let sent = of_level(&mut world, LogLevel::Error);
+    assert_eq!(sent[0].source_line.as_deref(), Some("local = 5"));
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn scripts_that_raise_errors_go_again_with_the_state_of_before() {
     assert!(reason.contains("errors rose"), "{reason}");
     assert_eq!(world.revision(), package.revision);
     assert_eq!(world.script_version(), 3);
-    let told = of_level(&mut world, LogLevel::Warn);
+    let sent = of_level(&mut world, LogLevel::Warn);
     assert!(
-        told.iter()
+        sent.iter()
             .any(|line| line.message.contains("swapped back from revision bad"))
     );
     world.step();

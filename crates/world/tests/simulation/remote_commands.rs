@@ -15,7 +15,7 @@ use frolic_world::replay::{Ending, RecordOptions, replay};
 use frolic_world::{World, WorldOptions};
 
 use crate::harness::Run;
-use crate::link::Quality;
+use crate::network::Quality;
 
 const SCENE: &str = r#"{
   "format": 1,
@@ -79,7 +79,7 @@ fn steps(world: &mut World, count: u32) {
     for _ in 0..count {
         world.step();
         let newest = world.newest_op();
-        world.ops_kept(newest);
+        world.ops_persisted(newest);
     }
 }
 
@@ -245,9 +245,9 @@ fn the_ground_changes_from_outside_by_the_rules_and_is_cleared() {
         Material::AIR,
         "the client has it, too"
     );
-    let heard = run.take_events(ada);
+    let received = run.take_events(ada);
     assert!(
-        heard
+        received
             .iter()
             .any(|event| matches!(event, ClientEvent::Terrain { .. }))
     );
@@ -288,7 +288,7 @@ fn what_happens_from_outside_is_logged_and_replayed() {
         world.step();
         log.extend(world.take_ops());
         let newest = world.newest_op();
-        world.ops_kept(newest);
+        world.ops_persisted(newest);
         recording.extend(world.take_recording());
     }
     let by: Vec<Option<&str>> = log.iter().map(|op| op.by.as_deref()).collect();
@@ -297,7 +297,7 @@ fn what_happens_from_outside_is_logged_and_replayed() {
     assert_eq!(block(&world, [9, 12, 9]), Material::AIR);
     assert_ne!(block(&world, [9, 14, 9]), Material::AIR);
     // A process that is made from the log has the same ground.
-    let saved = frolic_protocol::keep::SavedWorld {
+    let saved = frolic_protocol::persist::SavedWorld {
         ops: log,
         ..Default::default()
     };

@@ -14,7 +14,7 @@ use frolic_world::replay::{
 use frolic_world::{World, WorldOptions};
 
 use crate::harness::{Run, obby, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 fn recorded(package: &Package, seed: u64, hash_every_ticks: Option<u32>) -> Run {
     let options = WorldOptions {

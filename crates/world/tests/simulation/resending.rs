@@ -6,7 +6,7 @@ use frolic_protocol::PacketAck;
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// A cell full of balls at rest, without players.
 const SCENE: &str = r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.2}}}},
@@ -26,7 +26,7 @@ fn packets_sent(ack_ticks: Option<usize>) -> usize {
     let player = world.join("p".into(), "P".into());
     let mut view = ClientView::new(player, Delivery::Lossy);
     let mut on_the_way = VecDeque::from(vec![None; ack_ticks.unwrap_or(0)]);
-    let (mut newest, mut told) = (None, 0);
+    let (mut newest, mut sent) = (None, 0);
     for _ in 0..4 * 60 {
         on_the_way.push_back(newest);
         if let Some(Some(newest)) = on_the_way.pop_front().filter(|_| ack_ticks.is_some()) {
@@ -39,11 +39,11 @@ fn packets_sent(ack_ticks: Option<usize>) -> usize {
             world.snapshot(&mut view, 0, &mut |packet| {
                 let header = frolic_protocol::snapshot::header(packet).expect("a snapshot");
                 newest = header.number;
-                told += usize::from(packet.len() > 1_000);
+                sent += usize::from(packet.len() > 1_000);
             });
         }
     }
-    told
+    sent
 }
 
 /// 200 ms there and back, 30 ms of jitter each way, and some ticks and

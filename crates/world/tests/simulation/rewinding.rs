@@ -8,10 +8,10 @@ use frolic_world::lag_compensation::REWIND_MAX_MS;
 use frolic_world::replay::{Ending, RecordOptions, replay};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// A connection without jitter or loss.
-fn line(way_ms: u32) -> Quality {
+fn network(way_ms: u32) -> Quality {
     Quality {
         delay_ms: f64::from(way_ms),
         jitter_ms: 0.0,
@@ -73,7 +73,7 @@ fn aim(world: &World, shooter: u32, at: Vec3) -> (Vec3, Vec3) {
 /// Forty shots at a runner over a connection: how many hit as seen and as it
 /// is, and the error of the server's estimate of what was seen.
 fn shooting(way_ms: u32, distance_m: f32) -> (u32, u32, f32) {
-    let mut run = Run::new(&meadow(), 1, line(way_ms));
+    let mut run = Run::new(&meadow(), 1, network(way_ms));
     let (shooter, runner) = (run.join("Ada"), run.join("Ben"));
     let (number, target) = (run.number(shooter), run.entity(runner));
     run.for_ms(1_000);
@@ -177,7 +177,7 @@ fn a_platform_is_seen_where_the_server_thinks() {
                task.wait(2)
            end"#,
     );
-    let mut run = Run::new(&package(scene, &[sways]), 8, line(20));
+    let mut run = Run::new(&package(scene, &[sways]), 8, network(20));
     let player = run.join("Ada");
     let number = run.number(player);
     run.for_ms(9_000);
@@ -235,7 +235,7 @@ fn shots_by_script(quality: Quality) -> [u32; 3] {
 /// The same from a script: who aims at what they see hits it.
 #[test]
 fn a_script_hits_what_its_player_saw() {
-    assert_eq!(shots_by_script(line(50)), [20, 20, 0]);
+    assert_eq!(shots_by_script(network(50)), [20, 20, 0]);
 }
 
 /// With jitter and loss the moment that a client says it shows, and the shot

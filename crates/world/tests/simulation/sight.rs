@@ -71,24 +71,24 @@ fn fire(world: &mut World, player: PlayerNumber, weapon: &str, from: Vec3, towar
 
 /// The shots announced to one player, and the player's position at that time.
 #[derive(Default)]
-struct Heard {
+struct Received {
     launches: Vec<(Launch, Vec3)>,
     hits: Vec<(ProjectileHit, Vec3)>,
 }
 
-type AllHeard = BTreeMap<PlayerNumber, Heard>;
+type AllReceived = BTreeMap<PlayerNumber, Received>;
 
 pub fn feet(world: &World, player: PlayerNumber) -> Vec3 {
     world.character(player).expect("is here").feet
 }
 
-fn step(world: &mut World, heard: &mut AllHeard) {
+fn step(world: &mut World, received: &mut AllReceived) {
     world.step();
     for outgoing in world.take_outbox() {
         let Some(player) = outgoing.to else {
             continue;
         };
-        let own = heard.entry(player).or_default();
+        let own = received.entry(player).or_default();
         match outgoing.message {
             ServerMessage::ProjectileLaunch(all) => {
                 let at = feet(world, player);
@@ -103,9 +103,11 @@ fn step(world: &mut World, heard: &mut AllHeard) {
     }
 }
 
-fn counts(heard: &AllHeard, player: PlayerNumber) -> (usize, usize) {
-    let heard = heard.get(&player);
-    heard.map_or((0, 0), |heard| (heard.launches.len(), heard.hits.len()))
+fn counts(received: &AllReceived, player: PlayerNumber) -> (usize, usize) {
+    let received = received.get(&player);
+    received.map_or((0, 0), |received| {
+        (received.launches.len(), received.hits.len())
+    })
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn a_shot_is_sent_only_to_the_players_it_comes_near() {
     let aside = join(&mut world, "Dora", [60.0, 0.1, -40.0]);
     let victim = join(&mut world, "Eve", [0.0, 0.1, -100.0]);
     let near_victim = join(&mut world, "Fay", [-15.0, 0.1, -100.0]);
-    let mut heard = AllHeard::new();
+    let mut received = AllReceived::new();
     let muzzle = Vec3::new(0.0, 1.0, -1.0);
     fire(
         &mut world,
@@ -127,19 +129,23 @@ fn a_shot_is_sent_only_to_the_players_it_comes_near() {
         Vec3::new(0.0, 1.0, -100.0),
     );
     for _ in 0..60 {
-        step(&mut world, &mut heard);
+        step(&mut world, &mut received);
     }
-    assert_eq!(counts(&heard, shooter), (1, 1));
-    assert_eq!(counts(&heard, beside), (1, 0), "sees it leave, not arrive");
-    assert_eq!(counts(&heard, behind), (0, 0), "it flies away");
-    assert_eq!(counts(&heard, aside), (0, 0), "it passes far away");
-    assert_eq!(counts(&heard, victim), (1, 1));
-    assert_eq!(counts(&heard, near_victim), (1, 1));
+    assert_eq!(counts(&received, shooter), (1, 1));
+    assert_eq!(
+        counts(&received, beside),
+        (1, 0),
+        "sees it leave, not arrive"
+    );
+    assert_eq!(counts(&received, behind), (0, 0), "it flies away");
+    assert_eq!(counts(&received, aside), (0, 0), "it passes far away");
+    assert_eq!(counts(&received, victim), (1, 1));
+    assert_eq!(counts(&received, near_victim), (1, 1));
     for player in [victim, near_victim] {
-        let (launch, at) = heard[&player].launches[0];
+        let (launch, at) = received[&player].launches[0];
         let away = (Vec3::from(launch.position) - at).length();
         assert!(away <= RADIUS_M + SPEED / 60.0, "announced at {away} m");
-        let (hit, _) = heard[&player].hits[0];
+        let (hit, _) = received[&player].hits[0];
         assert!(launch.tick < hit.tick);
     }
 }
@@ -151,7 +157,7 @@ fn at_30_hz_a_victim_receives_a_shot_before_it_hits() {
         let mut world = world(Some(RADIUS_M), 30);
         let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
         let victim = join(&mut world, "Eve", [0.0, 0.1, -distance]);
-        let mut heard = AllHeard::new();
+        let mut received = AllReceived::new();
         let muzzle = Vec3::new(0.0, 1.0, -1.0);
         fire(
             &mut world,
@@ -161,11 +167,11 @@ fn at_30_hz_a_victim_receives_a_shot_before_it_hits() {
             Vec3::new(0.0, 1.0, -distance),
         );
         for _ in 0..40 {
-            step(&mut world, &mut heard);
+            step(&mut world, &mut received);
         }
-        assert_eq!(counts(&heard, victim), (1, 1), "from {distance} m");
-        let (launch, _) = heard[&victim].launches[0];
-        let (hit, _) = heard[&victim].hits[0];
+        assert_eq!(counts(&received, victim), (1, 1), "from {distance} m");
+        let (launch, _) = received[&victim].launches[0];
+        let (hit, _) = received[&victim].hits[0];
         assert!(launch.tick < hit.tick, "from {distance} m");
         assert_eq!(hit.target, world.entity_of(victim).expect("is here"));
     }
@@ -189,7 +195,7 @@ fn shots_and_hits_outside_the_radius_are_not_sent() {
             .iter()
             .map(|player| (world.entity_of(*player).expect("is here"), *player))
             .collect();
-        let mut heard = AllHeard::new();
+        let mut received = AllReceived::new();
         for _ in 0..600 {
             for _ in 0..random.below(3) {
                 let player = players[random.below(24) as usize];
@@ -202,12 +208,12 @@ fn shots_and_hits_outside_the_radius_are_not_sent() {
                     fire(&mut world, player, weapon, from, towards);
                 }
             }
-            step(&mut world, &mut heard);
+            step(&mut world, &mut received);
         }
         let (mut strangers, mut hits, mut victims) = (0, 0, 0);
-        for (player, heard) in &heard {
+        for (player, received) in &received {
             let own = world.entity_of(*player).expect("is here");
-            for (launch, at) in &heard.launches {
+            for (launch, at) in &received.launches {
                 let away = (Vec3::from(launch.position) - *at).length();
                 let speed = Vec3::from(launch.velocity).length();
                 let allowed = RADIUS_M + speed / tick_hz as f32 + 0.1;
@@ -215,8 +221,8 @@ fn shots_and_hits_outside_the_radius_are_not_sent() {
                 assert!(is_own || away <= allowed, "{away} m away, seed {seed}");
                 strangers += u32::from(!is_own);
             }
-            let known: BTreeSet<u32> = heard.launches.iter().map(|(l, _)| l.id).collect();
-            for (hit, at) in &heard.hits {
+            let known: BTreeSet<u32> = received.launches.iter().map(|(l, _)| l.id).collect();
+            for (hit, at) in &received.hits {
                 let away = (Vec3::from(hit.point) - *at).length();
                 let concerned = hit.shooter == own || hit.target == own;
                 assert!(concerned || away <= RADIUS_M, "{away} m away, seed {seed}");
@@ -226,20 +232,20 @@ fn shots_and_hits_outside_the_radius_are_not_sent() {
             }
         }
         // Every shooter and every victim receives every hit.
-        let told = |of: &dyn Fn(&ProjectileHit) -> u32, player: PlayerNumber| {
-            let hits = heard[&player].hits.iter();
+        let sent = |of: &dyn Fn(&ProjectileHit) -> u32, player: PlayerNumber| {
+            let hits = received[&player].hits.iter();
             let own = world.entity_of(player).expect("is here");
             hits.filter(|(hit, _)| of(hit) == own)
                 .map(|(hit, _)| hit.id)
                 .collect::<BTreeSet<u32>>()
         };
-        let all = heard.values().flat_map(|heard| &heard.hits);
+        let all = received.values().flat_map(|received| &received.hits);
         for (hit, _) in all {
             if let Some(shooter) = entities.get(&hit.shooter) {
-                assert!(told(&|hit| hit.shooter, *shooter).contains(&hit.id));
+                assert!(sent(&|hit| hit.shooter, *shooter).contains(&hit.id));
             }
             if let Some(victim) = entities.get(&hit.target) {
-                assert!(told(&|hit| hit.target, *victim).contains(&hit.id));
+                assert!(sent(&|hit| hit.target, *victim).contains(&hit.id));
             }
         }
         assert!(
@@ -256,18 +262,18 @@ fn a_shot_of_a_handler_is_sent_in_the_next_tick() {
         let mut world = world(radius, 60);
         let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
         let beside = join(&mut world, "Ben", [10.0, 0.1, 0.0]);
-        let mut heard = AllHeard::new();
+        let mut received = AllReceived::new();
         let up = [Vec3::new(5.0, 2.0, 5.0), Vec3::Y].map(|v| Value::Vector(v.to_array()));
         assert!(world.receive_event(shooter, "After".into(), Args(up.to_vec())));
         let muzzle = Vec3::new(0.0, 1.0, -2.0);
         fire(&mut world, shooter, "Fast", muzzle, muzzle - Vec3::Y);
         for _ in 0..4 {
-            step(&mut world, &mut heard);
+            step(&mut world, &mut received);
         }
         // The first ended before its launch could be sent.
-        assert_eq!(counts(&heard, beside), (1, 1), "radius {radius:?}");
-        let (launch, _) = heard[&beside].launches[0];
-        let (hit, _) = heard[&beside].hits[0];
+        assert_eq!(counts(&received, beside), (1, 1), "radius {radius:?}");
+        let (launch, _) = received[&beside].launches[0];
+        let (hit, _) = received[&beside].hits[0];
         assert_eq!((launch.id, launch.tick), (hit.id + 1, hit.tick + 1));
     }
 }
@@ -293,7 +299,7 @@ end)
     let mut world = World::load(&game, options).expect("the world loads");
     let shooter = join(&mut world, "Ada", [2.0, 0.1, 0.0]);
     let victim = join(&mut world, "Eve", [0.0, 0.1, 50.0]);
-    let mut heard = AllHeard::new();
+    let mut received = AllReceived::new();
     let muzzle = Vec3::new(0.0, 1.0, 0.0);
     fire(
         &mut world,
@@ -303,11 +309,11 @@ end)
         Vec3::new(0.0, 1.0, -5.0),
     );
     for _ in 0..30 {
-        step(&mut world, &mut heard);
+        step(&mut world, &mut received);
     }
-    assert_eq!(counts(&heard, victim), (1, 1));
-    let (launch, _) = heard[&victim].launches[0];
-    assert!(launch.tick < heard[&victim].hits[0].0.tick);
+    assert_eq!(counts(&received, victim), (1, 1));
+    let (launch, _) = received[&victim].launches[0];
+    assert!(launch.tick < received[&victim].hits[0].0.tick);
     assert!(launch.velocity[2] > 0.0, "it was announced on the way back");
 }
 
@@ -317,7 +323,7 @@ fn a_removed_shot_is_sent_to_the_clients_that_knew_it() {
     let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let beside = join(&mut world, "Ben", [10.0, 0.1, 0.0]);
     let elsewhere = join(&mut world, "Cleo", [0.0, 0.1, 80.0]);
-    let mut heard = AllHeard::new();
+    let mut received = AllReceived::new();
     let muzzle = Vec3::new(0.0, 1.0, -1.0);
     fire(
         &mut world,
@@ -326,16 +332,16 @@ fn a_removed_shot_is_sent_to_the_clients_that_knew_it() {
         muzzle,
         Vec3::new(0.0, 9.0, -1.0),
     );
-    step(&mut world, &mut heard);
-    let id = heard[&shooter].launches[0].0.id;
+    step(&mut world, &mut received);
+    let id = received[&shooter].launches[0].0.id;
     let remove = Args(vec![Value::Number(f64::from(id))]);
     assert!(world.receive_event(shooter, "Remove".into(), remove));
-    step(&mut world, &mut heard);
-    step(&mut world, &mut heard);
-    assert_eq!(counts(&heard, shooter), (1, 1));
-    assert_eq!(counts(&heard, beside), (1, 1));
-    assert_eq!(counts(&heard, elsewhere), (0, 0));
-    assert!(!heard[&beside].hits[0].0.met);
+    step(&mut world, &mut received);
+    step(&mut world, &mut received);
+    assert_eq!(counts(&received, shooter), (1, 1));
+    assert_eq!(counts(&received, beside), (1, 1));
+    assert_eq!(counts(&received, elsewhere), (0, 0));
+    assert!(!received[&beside].hits[0].0.met);
 }
 
 pub fn snapshot(world: &World, view: &mut JsonView) -> Json {

@@ -12,7 +12,7 @@ use frolic_sim::Vec3;
 use frolic_world::{Delivery, InterestPolicy};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 use railway::{OFF, railway};
 
 /// Ids of a scene that are looked at.
@@ -239,8 +239,8 @@ fn things_made_up_alike_have_one_definition_that_says_no_place() {
     run.for_ms(1_000);
     let definitions = run.looks(player);
     assert_eq!(definitions.len(), 2, "{definitions:?}");
-    let told = format!("{definitions:?}");
-    assert!(!told.contains("4321") && !told.contains('7'), "{told}");
+    let sent = format!("{definitions:?}");
+    assert!(!sent.contains("4321") && !sent.contains('7'), "{sent}");
     // And everything is where and as large as it was wanted.
     let mut places: Vec<[i32; 3]> = run
         .client(player)

@@ -13,7 +13,7 @@ use frolic_world::replay::{Ending, RecordOptions, replay};
 use frolic_world::{CastRefusal, InterestPolicy, World, WorldOptions};
 
 use crate::harness::Run;
-use crate::link::Quality;
+use crate::network::Quality;
 
 const SCENE: &str = r#"{"format": 1, "prefabs": {"Flame": {"components": {
     "Shape": {"type": "sphere", "radius": 0.2}}}}, "entities": [

@@ -8,7 +8,7 @@ use frolic_world::{Delivery, JsonView, World, WorldOptions};
 use serde_json::Value as Json;
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// Longest time without an update of a near player.
 const GAP_MS: u32 = 250;
@@ -59,7 +59,7 @@ fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usiz
     let walker = run.world().entity_of(ben).expect("he is here");
     run.for_ms(3_000);
     let ada = run.join("Ada");
-    let (mut last, mut heard_ms, mut longest) = (None, None, 0);
+    let (mut last, mut received_ms, mut longest) = (None, None, 0);
     for at in (0..WATCHED_MS).step_by(SAMPLE_MS as usize) {
         // In circles, so that he stays beside her.
         let input = walk(at as f32 * 1e-3);
@@ -70,9 +70,9 @@ fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usiz
         let state = run.client(ada).entities().find(|state| state.id == walker);
         if state.copied() != last {
             last = state.copied();
-            heard_ms = Some(at);
+            received_ms = Some(at);
         }
-        longest = longest.max(at - heard_ms.unwrap_or(0));
+        longest = longest.max(at - received_ms.unwrap_or(0));
     }
     (longest, run.client(ada).entities().count())
 }
@@ -123,7 +123,7 @@ fn near_players_are_not_delayed_for_a_json_client() {
     let mut view = JsonView::new(ada);
     let mut acks: Vec<(u32, u32)> = Vec::new();
     let mut known: BTreeMap<u64, Json> = BTreeMap::new();
-    let (mut heard, mut longest, mut new_told) = (0, 0, 0);
+    let (mut received, mut longest, mut new_sent) = (0, 0, 0);
     for tick in 1..=WATCHED_MS * 60 / 1000 {
         let input = walk(tick as f32 / 60.0);
         world.receive_inputs(ben, &[NumberedInput { seq: tick, input }]);
@@ -142,21 +142,21 @@ fn near_players_are_not_delayed_for_a_json_client() {
             continue;
         };
         let snapshot: Json = serde_json::from_str(&text).expect("JSON");
-        let told = snapshot["tick"].as_u64().expect("a tick") as u32;
-        acks.push((tick + ACK_TICKS, told));
+        let sent = snapshot["tick"].as_u64().expect("a tick") as u32;
+        acks.push((tick + ACK_TICKS, sent));
         let entities = snapshot["features"]["movement"]["entities"].as_array();
         for entity in entities.expect("a list") {
             let id = entity["id"].as_u64().expect("an id");
             let before = known.insert(id, entity["p"].clone());
-            new_told += u32::from(before.is_none());
+            new_sent += u32::from(before.is_none());
             if id == walker && before.as_ref() != Some(&entity["p"]) {
-                longest = longest.max(tick - heard);
-                heard = tick;
+                longest = longest.max(tick - received);
+                received = tick;
             }
         }
     }
-    let longest_ms = longest.max(WATCHED_MS * 60 / 1000 - heard) * 1000 / 60;
-    println!("{longest_ms} ms without an update, {new_told} known in the end");
+    let longest_ms = longest.max(WATCHED_MS * 60 / 1000 - received) * 1000 / 60;
+    println!("{longest_ms} ms without an update, {new_sent} known in the end");
     assert!(longest_ms <= GAP_MS, "{longest_ms} ms without an update");
-    assert!(new_told > 400, "what is new arrives as well: {new_told}");
+    assert!(new_sent > 400, "what is new arrives as well: {new_sent}");
 }

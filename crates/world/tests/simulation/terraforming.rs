@@ -4,8 +4,8 @@
 use frolic_client::ClientEvent;
 use frolic_package::Package;
 use frolic_protocol::ServerMessage;
-use frolic_protocol::keep::SavedWorld;
 use frolic_protocol::ops::WorldOp;
+use frolic_protocol::persist::SavedWorld;
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_sim::Vec3;
 use frolic_sim::random::Random;
@@ -14,7 +14,7 @@ use frolic_world::replay::RecordOptions;
 use frolic_world::{World, WorldOptions, marks_of};
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// Level ground at y = 8, protected west of x = -10.
 const SCENE: &str = r#"{
@@ -201,7 +201,7 @@ fn a_world_that_was_stored_is_made_again() {
         let _ = world.terraform(player, &dig(center, 1.5));
         let _ = world.terraform(player, &add(center.map(|at| at + 1.0), 1.0));
         saved.ops.extend(world.take_ops());
-        world.ops_kept(saved.newest());
+        world.ops_persisted(saved.newest());
         if tick == 200 {
             saved.checkpoint = world.checkpoint();
             saved.ops.clear();
@@ -253,7 +253,7 @@ fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
     let terraform = |world: &mut World, op: TerrainOp| {
         assert!(world.terraform(player, &op).unwrap().is_some());
         let ops = world.take_ops();
-        world.ops_kept(world.newest_op());
+        world.ops_persisted(world.newest_op());
         ops
     };
     terraform(&mut world, dig([3.5, 7.5, 3.5], 0.5));
@@ -264,10 +264,10 @@ fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
 
     let after_next = |mut saved: SavedWorld| {
         let mut marks = marks_of(&saved.checkpoint);
-        let news = load(&saved).checkpoint_since(&mut marks);
+        let changes = load(&saved).checkpoint_since(&mut marks);
         saved.ops.clear();
-        saved.checkpoint.seq = news.seq;
-        saved.checkpoint.sections.extend(news.sections);
+        saved.checkpoint.seq = changes.seq;
+        saved.checkpoint.sections.extend(changes.sections);
         load(&saved)
     };
     let mut saved = SavedWorld { checkpoint, ops };
@@ -308,10 +308,10 @@ fn edits_are_not_sent_before_they_are_persisted() {
     assert_eq!(applied(&mut world), None);
     assert!(world.terrain_versions().is_empty());
     let ops = world.take_ops();
-    world.ops_kept(ops[0].seq);
-    let told = applied(&mut world).unwrap();
-    assert_eq!((told.seq, told.chunks[0].version), (1, 1));
-    assert_eq!(world.terrain_versions(), told.chunks);
+    world.ops_persisted(ops[0].seq);
+    let sent = applied(&mut world).unwrap();
+    assert_eq!((sent.seq, sent.chunks[0].version), (1, 1));
+    assert_eq!(world.terrain_versions(), sent.chunks);
 }
 
 #[test]
@@ -511,7 +511,7 @@ fn a_recorded_session_of_digging_repeats() {
         }
         world.step();
         if let Some(newest) = world.take_ops().last() {
-            world.ops_kept(newest.seq);
+            world.ops_persisted(newest.seq);
         }
         world.take_outbox();
     }

@@ -277,7 +277,7 @@ impl Player {
     /// Fails when the player never joined.
     pub fn leave(mut self, now_ms: f64) -> Result<(Vec<u8>, Outcome)> {
         let Some(last) = &self.snapshot else {
-            bail!("the time was over before it came in");
+            bail!("the run ended before the bot had joined");
         };
         if let Some(from_ms) = self.measured_from_ms {
             self.outcome.seconds = (now_ms - from_ms) / 1000.0;

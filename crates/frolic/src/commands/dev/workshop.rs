@@ -195,13 +195,13 @@ impl Workshop {
                     .adopt_revision(&target.world_id, &package.revision)
                     .await;
                 if let Err(error) = adopted {
-                    eprintln!("the platform did not note the new version: {error}");
+                    eprintln!("the platform did not record the new version: {error}");
                 }
                 let took = began.elapsed();
                 println!("{}", notes::reload_summary(&reply, &package.revision, took));
             }
             Ok(reply) => reply.errors.iter().for_each(|error| eprintln!("{error}")),
-            Err(error) => eprintln!("a world did not take the change: {error}"),
+            Err(error) => eprintln!("a world rejected the change: {error}"),
         }
     }
 }

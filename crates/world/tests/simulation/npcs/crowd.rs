@@ -8,7 +8,7 @@ use frolic_world::{World, WorldOptions};
 
 use super::{Stage, boxed, game, guard};
 use crate::harness::Run;
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// Five hundred on patrol in a field of pillars, and fifty players among them.
 fn crowd() -> Package {

@@ -12,7 +12,7 @@ use frolic_world::{Delivery, InterestPolicy};
 
 use super::check;
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 pub(super) const CART: u32 = 3;
 const RADIUS: f32 = 30.0;
@@ -58,7 +58,7 @@ fn start(script: &str, seed: u64, quality: Quality, delivery: Delivery) -> Run {
 }
 
 /// Every kind of connection, each with a seed of its own.
-fn lines() -> impl Iterator<Item = (u64, Quality, Delivery)> {
+fn networks() -> impl Iterator<Item = (u64, Quality, Delivery)> {
     let qualities = [Quality::GOOD, Quality::BAD, Quality::AWFUL];
     let kinds = qualities
         .map(|quality| [Delivery::Lossy, Delivery::Ordered].map(|delivery| (quality, delivery)));
@@ -118,7 +118,7 @@ fn walk_through(run: &mut Run, player: usize, from: f32, to: f32, seed: u64) {
 
 #[test]
 fn a_train_that_left_the_view_stops_no_player() {
-    for (seed, quality, delivery) in lines() {
+    for (seed, quality, delivery) in networks() {
         let mut run = start(OFF, seed, quality, delivery);
         let player = run.join("Ada");
         run.for_ms(1_500);
@@ -146,7 +146,7 @@ fn a_train_that_left_the_view_stops_no_player() {
 
 #[test]
 fn who_comes_later_sees_no_train_where_the_scene_file_has_it() {
-    for (seed, quality, delivery) in lines() {
+    for (seed, quality, delivery) in networks() {
         for scene_late_ms in [0.0, 1_000.0] {
             let mut run = start(OFF, seed, quality, delivery);
             run.scene_late_ms = scene_late_ms;
@@ -166,7 +166,7 @@ fn who_comes_later_sees_no_train_where_the_scene_file_has_it() {
 /// A player far away when it leaves and returns still has the right state.
 #[test]
 fn a_train_that_comes_back_is_there_again() {
-    for (seed, quality, delivery) in lines() {
+    for (seed, quality, delivery) in networks() {
         for away in [0.0, -100.0, 80.0] {
             let mut run = start(THERE_AND_BACK, seed, quality, delivery);
             let player = run.join("Ada");
@@ -199,7 +199,7 @@ fn a_train_that_comes_back_is_there_again() {
 fn a_train_does_not_blink_when_it_leaves_its_initial_cell() {
     let other = r#"local other = World.Spawn({ Shape = { type = "sphere", radius = 1 } }, Vector3.new(50, 1, 20))
         other.SetVelocity(Vector3.new(0.5, 0, 0))"#;
-    for (seed, quality, delivery) in lines() {
+    for (seed, quality, delivery) in networks() {
         // That cell's update is due at once, or later.
         let game = railway(&format!(
             "{other}\ntask.wait({})\n{OFF}",
@@ -286,7 +286,7 @@ fn the_new_position_is_not_sent() {
     .expect("the world loads");
     let player = world.join("p".into(), "P".into());
     let mut view = frolic_world::ClientView::new(player, Delivery::Ordered);
-    let mut told: Vec<EntityState> = Vec::new();
+    let mut sent: Vec<EntityState> = Vec::new();
     for _ in 0..60 {
         world.step();
         world.collect_changes();
@@ -294,11 +294,11 @@ fn the_new_position_is_not_sent() {
             world.snapshot(&mut view, 0, &mut |packet| {
                 let packet = packet.to_vec();
                 assert!(!String::from_utf8_lossy(&packet).contains("lighthouse"));
-                told.extend(states_in(&packet));
+                sent.extend(states_in(&packet));
             });
         }
     }
-    let cart: Vec<_> = told.iter().filter(|state| state.id == CART).collect();
+    let cart: Vec<_> = sent.iter().filter(|state| state.id == CART).collect();
     assert_eq!(cart.len(), 1, "once: {cart:?}");
     assert_eq!(*cart[0], EntityState::elsewhere(CART));
 }
@@ -380,7 +380,7 @@ fn shunting_yard(seed: u64) -> Package {
 
 #[test]
 fn a_bad_connection_leaves_no_ghosts_behind() {
-    for (seed, quality, delivery) in lines() {
+    for (seed, quality, delivery) in networks() {
         for strained in [false, true] {
             let seed = seed + if strained { 100 } else { 0 };
             let policy = Some(InterestPolicy::within(RADIUS));

@@ -54,11 +54,11 @@ impl Stranger {
     }
 
     fn takes_in(&mut self, text: &str) {
-        let told: serde_json::Value = serde_json::from_str(text).expect("a snapshot");
-        if told["mode"] == "full" {
+        let sent: serde_json::Value = serde_json::from_str(text).expect("a snapshot");
+        if sent["mode"] == "full" {
             self.cart = Cart::AsInTheScene;
         }
-        let movement = &told["features"]["movement"];
+        let movement = &sent["features"]["movement"];
         let list = |name: &str| movement[name].as_array().cloned().unwrap_or_default();
         if list("removed").iter().any(|id| *id == CART) {
             self.cart = Cart::Gone;

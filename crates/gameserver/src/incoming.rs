@@ -1,4 +1,5 @@
-//! One connection as the world's thread sees it, whatever its transport.
+//! The incoming side of connections, whatever their transport: decoding, and
+//! the messages to the world's thread.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::connection::{Carried, CloseCode, Outbound};
 use crate::flood::{Budget, FloodGuard, Verdict};
-use crate::line::{Carried, CloseCode, Outbound};
 use crate::metrics::{KickCause, Metrics};
 use crate::persistence::Stored;
-use crate::transport::Slot;
+use crate::transport::ConnectionPermit;
 
-/// Identifies a connection: its slot, and a generation number that distinguishes
-/// the connections that have used this slot.
+/// Identifies a connection: its index, and a generation number that
+/// distinguishes the connections that have used this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionId {
     place: u32,
@@ -28,12 +29,12 @@ pub struct ConnectionId {
 }
 
 impl ConnectionId {
-    /// The connection in this slot with this generation.
+    /// The connection with this index and generation.
     pub fn new(place: u32, round: u32) -> Self {
         Self { place, round }
     }
 
-    /// Its slot index: small while there are few connections.
+    /// Its index: small while there are few connections.
     pub fn place(self) -> usize {
         self.place as usize
     }
@@ -81,21 +82,21 @@ pub enum Inbound {
         /// Ticket from the URL, if there was one.
         ticket: Option<String>,
         /// Its transport.
-        carriage: Carrier,
-        /// Its slot.
-        slot: Slot,
+        carrier: Carrier,
+        /// Its permit.
+        permit: ConnectionPermit,
     },
     /// Input of a connection with its own task.
     ClientInput {
         /// Which connection.
-        link: ConnectionId,
+        connection_id: ConnectionId,
         /// The input.
-        heard: ClientInput,
+        input: ClientInput,
     },
     /// A connection with its own task ended.
     Closed {
         /// Which connection.
-        link: ConnectionId,
+        connection_id: ConnectionId,
     },
     /// Reload the scripts of the world.
     Reload {
@@ -121,7 +122,7 @@ pub enum Inbound {
     /// Answers of the store to requests of scripts.
     Store(Vec<StoreAnswer>),
     /// Operations and players were persisted.
-    Kept(Stored),
+    Persisted(Stored),
     /// The block list of a player.
     Blocks {
         /// Whose list it is, by persistent id.
@@ -169,12 +170,12 @@ pub enum ClientInput {
     Dropped,
     /// From a connection task: the client must be disconnected, with this reason.
     /// No more input follows.
-    Broken(LinkError),
+    Broken(ReceiveError),
 }
 
 /// Why a connection must be closed.
 #[derive(Debug, thiserror::Error)]
-pub enum LinkError {
+pub enum ReceiveError {
     /// Bytes that are not a valid packet.
     #[error("{0}")]
     Packet(#[from] PacketError),
@@ -183,12 +184,12 @@ pub enum LinkError {
     Flood,
 }
 
-impl LinkError {
+impl ReceiveError {
     /// The close code, and the cause for the metrics.
     pub fn ending(&self) -> (CloseCode, KickCause) {
         match self {
-            LinkError::Packet(_) => (CloseCode::Policy, KickCause::Unreadable),
-            LinkError::Flood => (CloseCode::Policy, KickCause::Flood),
+            ReceiveError::Packet(_) => (CloseCode::Policy, KickCause::Unreadable),
+            ReceiveError::Flood => (CloseCode::Policy, KickCause::Flood),
         }
     }
 }
@@ -219,16 +220,16 @@ impl MessageDecoder {
         &mut self,
         bytes: &[u8],
         now_s: f64,
-        heard: &mut Vec<ClientInput>,
-    ) -> Result<(), LinkError> {
+        inputs: &mut Vec<ClientInput>,
+    ) -> Result<(), ReceiveError> {
         if self.encoding == Encoding::Binary {
-            return self.packet(bytes, now_s, heard);
+            return self.packet(bytes, now_s, inputs);
         }
         match std::str::from_utf8(bytes) {
-            Ok(text) => self.text(text, now_s, heard),
+            Ok(text) => self.text(text, now_s, inputs),
             Err(_) => {
-                if self.charge(now_s, heard)? {
-                    heard.push(ClientInput::Refused(json::CommandError {
+                if self.charge(now_s, inputs)? {
+                    inputs.push(ClientInput::Refused(json::CommandError {
                         seq: None,
                         code: "bad_json",
                         message: "the message is not a JSON command: it is not UTF-8".into(),
@@ -248,10 +249,10 @@ impl MessageDecoder {
         &mut self,
         bytes: &[u8],
         now_s: f64,
-        heard: &mut Vec<ClientInput>,
-    ) -> Result<(), LinkError> {
+        inputs: &mut Vec<ClientInput>,
+    ) -> Result<(), ReceiveError> {
         packet::messages(bytes, CLIENT_MESSAGE_BYTES_MAX)
-            .try_for_each(|message| self.admit(message?, now_s, heard))
+            .try_for_each(|message| self.admit(message?, now_s, inputs))
     }
 
     /// Decodes the next bytes of a stream.
@@ -262,29 +263,29 @@ impl MessageDecoder {
         &mut self,
         bytes: &[u8],
         now_s: f64,
-        heard: &mut Vec<ClientInput>,
-    ) -> Result<(), LinkError> {
+        inputs: &mut Vec<ClientInput>,
+    ) -> Result<(), ReceiveError> {
         let messages = self.stream.push(bytes, CLIENT_MESSAGE_BYTES_MAX)?;
         messages
             .into_iter()
-            .try_for_each(|message| self.admit(message, now_s, heard))
+            .try_for_each(|message| self.admit(message, now_s, inputs))
     }
 
     fn admit(
         &mut self,
         message: ClientMessage,
         now_s: f64,
-        heard: &mut Vec<ClientInput>,
-    ) -> Result<(), LinkError> {
+        inputs: &mut Vec<ClientInput>,
+    ) -> Result<(), ReceiveError> {
         let counts = message.is_counted();
-        if self.charge_to(Budget::of(counts), now_s, heard)? {
-            heard.push(ClientInput::Message {
+        if self.charge_to(Budget::of(counts), now_s, inputs)? {
+            inputs.push(ClientInput::Message {
                 seq: None,
                 message,
                 echo: None,
             });
         } else if counts {
-            heard.push(ClientInput::Dropped);
+            inputs.push(ClientInput::Dropped);
         }
         Ok(())
     }
@@ -297,8 +298,8 @@ impl MessageDecoder {
         &mut self,
         text: &str,
         now_s: f64,
-        heard: &mut Vec<ClientInput>,
-    ) -> Result<(), LinkError> {
+        inputs: &mut Vec<ClientInput>,
+    ) -> Result<(), ReceiveError> {
         let parsed = json::parse(text);
         let (seq, counts) = match &parsed {
             Ok(command) => (command.seq, command.message.is_counted()),
@@ -306,7 +307,7 @@ impl MessageDecoder {
         };
         let verdict = self.flood.charge(Budget::of(counts), now_s);
         match verdict {
-            Verdict::Pass => heard.push(match parsed {
+            Verdict::Pass => inputs.push(match parsed {
                 Ok(command) => ClientInput::Message {
                     seq: command.seq,
                     message: command.message,
@@ -318,13 +319,13 @@ impl MessageDecoder {
             // is bounded: a client that continues is disconnected.
             Verdict::Warn | Verdict::Drop => {
                 if counts {
-                    heard.push(ClientInput::Dropped);
+                    inputs.push(ClientInput::Dropped);
                 }
                 if verdict == Verdict::Warn || seq.is_some() {
-                    heard.push(ClientInput::Flooding { seq });
+                    inputs.push(ClientInput::Flooding { seq });
                 }
             }
-            Verdict::Kick => return Err(LinkError::Flood),
+            Verdict::Kick => return Err(ReceiveError::Flood),
         }
         Ok(())
     }
@@ -334,35 +335,39 @@ impl MessageDecoder {
     ///
     /// # Errors
     /// When the connection must be closed.
-    pub fn charge(&mut self, now_s: f64, heard: &mut Vec<ClientInput>) -> Result<bool, LinkError> {
-        self.charge_to(Budget::Other, now_s, heard)
+    pub fn charge(
+        &mut self,
+        now_s: f64,
+        inputs: &mut Vec<ClientInput>,
+    ) -> Result<bool, ReceiveError> {
+        self.charge_to(Budget::Other, now_s, inputs)
     }
 
     fn charge_to(
         &mut self,
         budget: Budget,
         now_s: f64,
-        heard: &mut Vec<ClientInput>,
-    ) -> Result<bool, LinkError> {
+        inputs: &mut Vec<ClientInput>,
+    ) -> Result<bool, ReceiveError> {
         match self.flood.charge(budget, now_s) {
             Verdict::Pass => Ok(true),
             Verdict::Drop => Ok(false),
             Verdict::Warn => {
-                heard.push(ClientInput::Flooding { seq: None });
+                inputs.push(ClientInput::Flooding { seq: None });
                 Ok(false)
             }
-            Verdict::Kick => Err(LinkError::Flood),
+            Verdict::Kick => Err(ReceiveError::Flood),
         }
     }
 }
 
 /// Reads a connection with its own task: forwards what its decoder yields.
 pub struct ConnectionReader {
-    link: ConnectionId,
+    connection_id: ConnectionId,
     inbox: mpsc::Sender<Inbound>,
     intake: MessageDecoder,
     started: std::time::Instant,
-    heard: Vec<ClientInput>,
+    inputs: Vec<ClientInput>,
     metrics: Arc<Metrics>,
 }
 
@@ -379,13 +384,17 @@ pub enum ReadEnd {
 
 impl ConnectionReader {
     /// The reader of a connection that was announced with [`Inbound::Open`].
-    pub fn new(link: ConnectionId, inbox: mpsc::Sender<Inbound>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        connection_id: ConnectionId,
+        inbox: mpsc::Sender<Inbound>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
-            link,
+            connection_id,
             inbox,
             intake: MessageDecoder::new(Encoding::Binary),
             started: std::time::Instant::now(),
-            heard: Vec::new(),
+            inputs: Vec::new(),
             metrics,
         }
     }
@@ -397,7 +406,7 @@ impl ConnectionReader {
     pub async fn packet(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
         self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
         let now_s = self.started.elapsed().as_secs_f64();
-        let taken = self.intake.packet(bytes, now_s, &mut self.heard);
+        let taken = self.intake.packet(bytes, now_s, &mut self.inputs);
         self.pass_on(taken).await
     }
 
@@ -408,16 +417,22 @@ impl ConnectionReader {
     pub async fn stream(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
         self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
         let now_s = self.started.elapsed().as_secs_f64();
-        let taken = self.intake.stream(bytes, now_s, &mut self.heard);
+        let taken = self.intake.stream(bytes, now_s, &mut self.inputs);
         self.pass_on(taken).await
     }
 
-    async fn pass_on(&mut self, taken: Result<(), LinkError>) -> Result<(), ReadEnd> {
+    async fn pass_on(&mut self, taken: Result<(), ReceiveError>) -> Result<(), ReadEnd> {
         let reason = taken.as_ref().err().map(ToString::to_string);
-        self.heard.extend(taken.err().map(ClientInput::Broken));
-        for heard in self.heard.drain(..) {
-            let link = self.link;
-            let sent = self.inbox.send(Inbound::ClientInput { link, heard }).await;
+        self.inputs.extend(taken.err().map(ClientInput::Broken));
+        for input in self.inputs.drain(..) {
+            let connection_id = self.connection_id;
+            let sent = self
+                .inbox
+                .send(Inbound::ClientInput {
+                    connection_id,
+                    input,
+                })
+                .await;
             sent.map_err(|_| ReadEnd::WorldGone)?;
         }
         reason.map_or(Ok(()), |reason| Err(ReadEnd::Broken(reason)))
@@ -425,7 +440,12 @@ impl ConnectionReader {
 
     /// Notifies the world's thread that the connection has ended.
     pub async fn close(self) {
-        let _ = self.inbox.send(Inbound::Closed { link: self.link }).await;
+        let _ = self
+            .inbox
+            .send(Inbound::Closed {
+                connection_id: self.connection_id,
+            })
+            .await;
     }
 }
 
@@ -448,13 +468,13 @@ mod tests {
                 break;
             }
         }
-        let mut heard = Vec::new();
+        let mut inputs = Vec::new();
         while let Ok(inbound) = world.try_recv() {
-            if let Inbound::ClientInput { heard: next, .. } = inbound {
-                heard.push(next);
+            if let Inbound::ClientInput { input: next, .. } = inbound {
+                inputs.push(next);
             }
         }
-        (heard, end)
+        (inputs, end)
     }
 
     fn ping() -> Vec<u8> {
@@ -466,9 +486,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_sends_an_invalid_packet_is_disconnected() {
-        let (heard, end) = read([ping(), vec![0xff; 64], ping()]).await;
-        let [ClientInput::Message { .. }, ClientInput::Broken(error)] = heard.as_slice() else {
-            panic!("{heard:?}");
+        let (inputs, end) = read([ping(), vec![0xff; 64], ping()]).await;
+        let [ClientInput::Message { .. }, ClientInput::Broken(error)] = inputs.as_slice() else {
+            panic!("{inputs:?}");
         };
         assert_eq!(error.ending(), (CloseCode::Policy, KickCause::Unreadable));
         assert_eq!(end, Some(ReadEnd::Broken(error.to_string())));
@@ -476,14 +496,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_floods_is_disconnected() {
-        let (heard, end) = read(std::iter::repeat_with(ping).take(4000)).await;
-        let Some(ClientInput::Broken(error)) = heard.last() else {
-            panic!("{:?}", heard.last());
+        let (inputs, end) = read(std::iter::repeat_with(ping).take(4000)).await;
+        let Some(ClientInput::Broken(error)) = inputs.last() else {
+            panic!("{:?}", inputs.last());
         };
         assert_eq!(error.ending(), (CloseCode::Policy, KickCause::Flood));
         assert_eq!(end, Some(ReadEnd::Broken(error.to_string())));
-        let is_warning = |heard: &&ClientInput| matches!(heard, ClientInput::Flooding { .. });
-        let warnings = heard.iter().filter(is_warning).count();
+        let is_warning = |input: &&ClientInput| matches!(input, ClientInput::Flooding { .. });
+        let warnings = inputs.iter().filter(is_warning).count();
         assert_eq!(warnings, 1, "one warning came first");
     }
 }

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use frolic_package::Package;
-use frolic_protocol::keep::{
+use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
+use frolic_protocol::persist::{
     Checkpoint, PlayerState, STRUCTURES, STRUCTURES_VERSION, SavedWorld, Section, Stat, Structures,
 };
-use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
 use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
 use frolic_sim::random::Random;
 use frolic_world::replay::{RecordOptions, replay};
@@ -86,7 +86,7 @@ fn build(world: &mut World, player: PlayerNumber, prefab: &str, x: f64, z: f64) 
 }
 
 /// Names of the events that players receive.
-fn told(world: &mut World) -> Vec<String> {
+fn sent(world: &mut World) -> Vec<String> {
     let outbox = world.take_outbox().into_iter();
     outbox
         .filter_map(|outgoing| match outgoing.message {
@@ -112,15 +112,15 @@ fn operations_are_not_replicated_before_they_are_persisted() {
     build(&mut world, ada, "Wall", 8.0, 0.0);
     for _ in 0..120 {
         world.step();
-        assert!(told(&mut world).is_empty(), "it is not persisted yet");
+        assert!(sent(&mut world).is_empty(), "it is not persisted yet");
         assert_eq!(shown(&mut world), 0);
     }
     let ops = world.take_ops();
     assert_eq!(ops.iter().map(|op| op.seq).collect::<Vec<_>>(), [1]);
     assert_eq!(ops[0].by.as_deref(), Some("ada"));
-    world.ops_kept(1);
+    world.ops_persisted(1);
     world.step();
-    assert_eq!(told(&mut world), ["Built"]);
+    assert_eq!(sent(&mut world), ["Built"]);
     assert_eq!(shown(&mut world), 1);
     let mut view = JsonView::new(ada);
     let text = world.json_snapshot(&mut view).expect("a snapshot");
@@ -134,13 +134,13 @@ fn operations_are_not_replicated_before_they_are_persisted() {
     fire(&mut world, ada, "Raze", vec![Value::Number(0.0)]);
     for _ in 0..30 {
         world.step();
-        assert!(told(&mut world).is_empty());
+        assert!(sent(&mut world).is_empty());
         assert_eq!(shown(&mut world), 1, "still there for clients");
     }
     assert!(world.structures().is_empty(), "gone for scripts");
-    world.ops_kept(2);
+    world.ops_persisted(2);
     world.step();
-    assert_eq!(told(&mut world), ["Razed"]);
+    assert_eq!(sent(&mut world), ["Razed"]);
     assert_eq!(shown(&mut world), 0);
 }
 
@@ -153,7 +153,7 @@ fn an_entity_that_moves_and_is_removed_is_shown_until_the_removal_is_persisted()
         world.step();
         build(&mut world, ada, "Wall", 8.0, 0.0);
         world.step();
-        world.ops_kept(1);
+        world.ops_persisted(1);
         world.step();
         assert_eq!(shown(&mut world), 1);
         if cleared {
@@ -168,7 +168,7 @@ fn an_entity_that_moves_and_is_removed_is_shown_until_the_removal_is_persisted()
             assert_eq!(shown(&mut world), 1, "still there for clients");
         }
         assert!(world.structures().is_empty(), "gone for scripts");
-        world.ops_kept(2);
+        world.ops_persisted(2);
         world.step();
         assert_eq!(shown(&mut world), 0);
     }
@@ -200,7 +200,7 @@ fn a_world_is_the_same_however_its_history_was_cut_short() {
                 world.step();
             });
             log.extend(world.take_ops());
-            world.ops_kept(log.last().map_or(0, |op| op.seq));
+            world.ops_persisted(log.last().map_or(0, |op| op.seq));
             if turn % 30 == 17 {
                 checkpoints.push(world.checkpoint());
             }
@@ -236,10 +236,10 @@ fn numbers_are_never_reused_and_unknown_prefabs_are_persisted() {
     build(&mut world, ada, "Tower", 8.0, 0.0);
     build(&mut world, ada, "Wall", 12.0, 0.0);
     world.step();
-    world.ops_kept(2);
+    world.ops_persisted(2);
     fire(&mut world, ada, "Raze", vec![Value::Number(1.0)]);
     world.step();
-    world.ops_kept(3);
+    world.ops_persisted(3);
     let saved = SavedWorld {
         checkpoint: world.checkpoint(),
         ops: Vec::new(),
@@ -308,8 +308,8 @@ fn a_structure_with_an_impossible_number_is_left_out() {
         ops: vec![built],
     }));
     let logs = world.take_logs();
-    let told = logs.iter().filter(|line| line.message.contains("damaged"));
-    assert_eq!(told.count(), 2, "{logs:?}");
+    let sent = logs.iter().filter(|line| line.message.contains("damaged"));
+    assert_eq!(sent.count(), 2, "{logs:?}");
     let ada = world.join("ada".into(), "Ada".into());
     for x in [4.0, 8.0] {
         build(&mut world, ada, "Wall", x, 0.0);
@@ -325,7 +325,7 @@ fn a_flood_of_structures_is_refused() {
     let ada = world.join("ada".into(), "Ada".into());
     fire(&mut world, ada, "Flood", vec![]);
     world.step();
-    world.ops_kept(world.newest_op());
+    world.ops_persisted(world.newest_op());
     let mut built = None;
     for _ in 0..30 {
         world.step();
@@ -404,7 +404,7 @@ fn a_recording_of_a_world_that_was_made_again_replays() {
     let ada = first.join("ada".into(), "Ada".into());
     build(&mut first, ada, "Wall", 8.0, 3.0);
     walked(&mut first, ada, 40);
-    first.ops_kept(1);
+    first.ops_persisted(1);
     let saved = SavedWorld {
         checkpoint: Default::default(),
         ops: first.take_ops(),
@@ -430,7 +430,7 @@ fn a_recording_of_a_world_that_was_made_again_replays() {
     build(&mut world, ada, "Tower", -8.0, 3.0);
     walked(&mut world, ada, 60);
     world.take_ops();
-    world.ops_kept(2);
+    world.ops_persisted(2);
     walked(&mut world, ada, 60);
     world.end_recording(frolic_world::replay::Ending::Complete);
     let recording = world.take_recording();

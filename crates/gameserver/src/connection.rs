@@ -1,5 +1,5 @@
-//! The outgoing side of a connection: a WebSocket driven by the world's thread, or
-//! a queue to a connection task.
+//! The outgoing side of a connection: a WebSocket driven by the world's thread,
+//! or a queue to a QUIC connection's task.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -73,123 +73,125 @@ pub enum CloseCode {
 }
 
 /// Sends messages to one client. No method blocks.
-pub enum Line {
+pub enum Connection {
     /// A WebSocket.
-    Socket(WebSocketConnection),
+    WebSocket(WebSocketConnection),
     /// A connection with its own task.
-    Channel(QuicConnection),
+    Quic(QuicConnection),
 }
 
-impl Line {
+impl Connection {
     /// The delivery guarantees of this connection.
     pub fn delivery(&self) -> Delivery {
         match self {
-            Line::Socket(_) => Delivery::Ordered,
-            Line::Channel(_) => Delivery::Lossy,
+            Connection::WebSocket(_) => Delivery::Ordered,
+            Connection::Quic(_) => Delivery::Lossy,
         }
     }
 
     /// Queues a packet that must arrive.
     pub fn reliable(&mut self, packet: &[u8]) {
         match self {
-            Line::Socket(line) => line.binary(packet),
-            Line::Channel(line) => line.push(Outbound::Reliable(Bytes::copy_from_slice(packet))),
+            Connection::WebSocket(connection) => connection.binary(packet),
+            Connection::Quic(connection) => {
+                connection.push(Outbound::Reliable(Bytes::copy_from_slice(packet)))
+            }
         }
     }
 
     /// Queues a packet of snapshots, which may be lost on a lossy connection.
     pub fn snapshot(&mut self, packet: Vec<u8>) {
         match self {
-            Line::Socket(line) => line.binary(&packet),
-            Line::Channel(line) => line.push(Outbound::Snapshot(packet.into())),
+            Connection::WebSocket(connection) => connection.binary(&packet),
+            Connection::Quic(connection) => connection.push(Outbound::Snapshot(packet.into())),
         }
     }
 
     /// Queues a packet of other messages that may be lost on a lossy connection.
     pub fn loose(&mut self, packet: Vec<u8>) {
         match self {
-            Line::Socket(line) => line.binary(&packet),
-            Line::Channel(line) => line.push(Outbound::Loose(packet.into())),
+            Connection::WebSocket(connection) => connection.binary(&packet),
+            Connection::Quic(connection) => connection.push(Outbound::Loose(packet.into())),
         }
     }
 
     /// Queues a text message; only WebSockets carry JSON.
     pub fn text(&mut self, text: &str) {
         match self {
-            Line::Socket(line) => line.text(text),
-            Line::Channel(_) => {}
+            Connection::WebSocket(connection) => connection.text(text),
+            Connection::Quic(_) => {}
         }
     }
 
     /// Queues the close. Nothing is sent after it.
     pub fn close(&mut self, code: CloseCode, reason: &str) {
         match self {
-            Line::Socket(line) => line.close(code, reason),
-            Line::Channel(line) => line.push(Outbound::Close(reason.to_owned())),
+            Connection::WebSocket(connection) => connection.close(code, reason),
+            Connection::Quic(connection) => connection.push(Outbound::Close(reason.to_owned())),
         }
     }
 
     /// Sends what the client accepts now.
     pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
         match self {
-            Line::Socket(line) => line.flush(now, metrics),
-            Line::Channel(line) => line.flush(now),
+            Connection::WebSocket(connection) => connection.flush(now, metrics),
+            Connection::Quic(connection) => connection.flush(now),
         }
     }
 
     /// Swaps the buffer that frames are gathered in, if it is empty.
     pub fn exchange_buffer(&mut self, other: &mut Vec<u8>) {
         match self {
-            Line::Socket(line) => line.exchange_buffer(other),
-            Line::Channel(_) => {}
+            Connection::WebSocket(connection) => connection.exchange_buffer(other),
+            Connection::Quic(_) => {}
         }
     }
 
     /// Bytes that the client has not accepted yet.
     pub fn waiting_bytes(&self) -> usize {
         match self {
-            Line::Socket(line) => line.waiting_bytes(),
-            Line::Channel(line) => line.waiting_bytes(),
+            Connection::WebSocket(connection) => connection.waiting_bytes(),
+            Connection::Quic(connection) => connection.waiting_bytes(),
         }
     }
 
     /// Whether the client has not accepted what was sent before.
     pub fn is_behind(&self) -> bool {
         match self {
-            Line::Socket(line) => line.is_behind(),
-            Line::Channel(line) => line.is_behind(),
+            Connection::WebSocket(connection) => connection.is_behind(),
+            Connection::Quic(connection) => connection.is_behind(),
         }
     }
 
     /// Whether anything is left to send.
     pub fn is_restless(&self) -> bool {
         match self {
-            Line::Socket(line) => line.waiting_bytes() > 0,
-            Line::Channel(line) => line.is_restless(),
+            Connection::WebSocket(connection) => connection.waiting_bytes() > 0,
+            Connection::Quic(connection) => connection.is_restless(),
         }
     }
 
     /// Whether the client accepts so little that it must be disconnected.
     pub fn is_stuck(&self, now: Instant) -> bool {
         match self {
-            Line::Socket(line) => line.is_stuck(now),
-            Line::Channel(line) => line.is_stuck(now),
+            Connection::WebSocket(connection) => connection.is_stuck(now),
+            Connection::Quic(connection) => connection.is_stuck(now),
         }
     }
 
     /// Drops the send queue, so that the close reason can still arrive.
     pub fn abandon(&mut self, reason: &str) {
         match self {
-            Line::Socket(line) => line.abandon(),
-            Line::Channel(line) => line.abandon(reason),
+            Connection::WebSocket(connection) => connection.abandon(),
+            Connection::Quic(connection) => connection.abandon(reason),
         }
     }
 
     /// Whether nothing can be sent any more: closed by us or disconnected.
     pub fn is_over(&self) -> bool {
         match self {
-            Line::Socket(line) => line.is_over(),
-            Line::Channel(line) => line.is_over(),
+            Connection::WebSocket(connection) => connection.is_over(),
+            Connection::Quic(connection) => connection.is_over(),
         }
     }
 }
@@ -380,7 +382,7 @@ mod tests {
     /// A connection and the receiving end of its task, which takes packets only on
     /// demand.
     struct Slow {
-        line: QuicConnection,
+        connection: QuicConnection,
         outgoing: mpsc::Receiver<Outbound>,
         carried: Arc<Carried>,
         start: Instant,
@@ -394,7 +396,7 @@ mod tests {
             let (end, _) = oneshot::channel();
             let carried = Arc::new(Carried::default());
             Self {
-                line: QuicConnection::new(outbox, end, carried.clone()),
+                connection: QuicConnection::new(outbox, end, carried.clone()),
                 outgoing,
                 carried,
                 start: Instant::now(),
@@ -403,7 +405,7 @@ mod tests {
 
         fn send(&mut self, packets: usize) {
             let packet = Bytes::from(vec![7; PACKET_BYTES]);
-            (0..packets).for_each(|_| self.line.push(Outbound::Reliable(packet.clone())));
+            (0..packets).for_each(|_| self.connection.push(Outbound::Reliable(packet.clone())));
         }
 
         /// Whether it is disconnected in this second, in which it takes `packets`
@@ -411,8 +413,8 @@ mod tests {
         fn is_let_go_of(&mut self, second: u64, packets: usize) -> bool {
             self.take(packets);
             let now = self.start + Duration::from_secs(second);
-            self.line.flush(now);
-            self.line.is_stuck(now)
+            self.connection.flush(now);
+            self.connection.is_stuck(now)
         }
 
         fn take(&mut self, packets: usize) {
@@ -436,17 +438,17 @@ mod tests {
             let packet = Bytes::from(vec![7; PACKET_BYTES]);
             for tick in 0..seconds * 60 {
                 let ms = tick * 1000 / 60;
-                if tick.is_multiple_of(3) && !self.line.is_behind() {
-                    self.line.push(Outbound::Snapshot(packet.clone()));
-                    self.line.push(Outbound::Loose(packet.clone()));
+                if tick.is_multiple_of(3) && !self.connection.is_behind() {
+                    self.connection.push(Outbound::Snapshot(packet.clone()));
+                    self.connection.push(Outbound::Loose(packet.clone()));
                     sent += 2;
                 }
                 let due = (tick + 1) * 1000 / 60 / ms_each - ms / ms_each;
                 self.take(due as usize);
                 let now = self.start + Duration::from_millis(ms);
-                self.line.flush(now);
-                assert!(!self.line.is_stuck(now), "after {ms} ms");
-                most = most.max(self.line.losable_since.len());
+                self.connection.flush(now);
+                assert!(!self.connection.is_stuck(now), "after {ms} ms");
+                most = most.max(self.connection.losable_since.len());
             }
             (most, sent)
         }
@@ -467,14 +469,14 @@ mod tests {
         let packet = Bytes::from(vec![7; PACKET_BYTES]);
         for tick in 0..600u64 {
             if tick.is_multiple_of(3) {
-                assert!(!slow.line.is_behind(), "in tick {tick}");
-                slow.line.push(Outbound::Snapshot(packet.clone()));
+                assert!(!slow.connection.is_behind(), "in tick {tick}");
+                slow.connection.push(Outbound::Snapshot(packet.clone()));
             }
             if tick % 9 == 8 {
                 slow.take(OUTBOX_PACKETS);
             }
             let now = slow.start + Duration::from_millis(tick * 1000 / 60);
-            slow.line.flush(now);
+            slow.connection.flush(now);
         }
     }
 
@@ -485,7 +487,7 @@ mod tests {
         // 2 KiB a second, and as much is added: it stays 100 KiB behind.
         let let_go = (0..120).find(|second| {
             slow.send(2);
-            assert!(slow.line.is_behind(), "after {second} s");
+            assert!(slow.connection.is_behind(), "after {second} s");
             slow.is_let_go_of(*second, 2)
         });
         assert_eq!(let_go, Some(34), "30 s, and what 100 KiB take");
@@ -497,7 +499,7 @@ mod tests {
         slow.send(100);
         let let_go = (0..300).find(|second| slow.is_let_go_of(*second, 3));
         assert_eq!(let_go, None);
-        assert!(!slow.line.is_restless());
+        assert!(!slow.connection.is_restless());
     }
 
     #[test]

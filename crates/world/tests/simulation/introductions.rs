@@ -59,8 +59,8 @@ fn at(place: [f32; 3]) -> Value {
 struct Clients {
     binary: ClientView,
     json: JsonView,
-    heard: Vec<ServerMessage>,
-    heard_as_json: Vec<ServerMessage>,
+    received: Vec<ServerMessage>,
+    received_as_json: Vec<ServerMessage>,
 }
 
 impl Clients {
@@ -68,8 +68,8 @@ impl Clients {
         Self {
             binary: ClientView::new(player, Delivery::Ordered),
             json: JsonView::new(player),
-            heard: Vec::new(),
-            heard_as_json: Vec::new(),
+            received: Vec::new(),
+            received_as_json: Vec::new(),
         }
     }
 
@@ -79,19 +79,19 @@ impl Clients {
             world.step();
             world.collect_changes();
             if world.update_is_due(self.binary.player()) {
-                let heard = &mut self.heard;
+                let received = &mut self.received;
                 self.binary
-                    .acquaint(world, &mut |message| heard.push(message.clone()));
+                    .introduce(world, &mut |message| received.push(message.clone()));
                 world.snapshot(&mut self.binary, 0, &mut |_| {});
-                let heard = &mut self.heard_as_json;
+                let received = &mut self.received_as_json;
                 self.json
-                    .acquaint(world, &mut |message| heard.push(message.clone()));
+                    .introduce(world, &mut |message| received.push(message.clone()));
                 world.json_snapshot(&mut self.json);
             }
         }
-        let heard = std::mem::take(&mut self.heard);
-        assert_eq!(heard, std::mem::take(&mut self.heard_as_json));
-        heard
+        let received = std::mem::take(&mut self.received);
+        assert_eq!(received, std::mem::take(&mut self.received_as_json));
+        received
     }
 }
 
@@ -113,20 +113,20 @@ fn a_look_is_sent_when_an_entity_with_it_is_seen() {
 
     // One of them comes to her.
     ask(&mut world, ada, "Roll", vec![at([5.0, 1.0, 0.0])]);
-    let heard = clients.second(&mut world);
+    let received = clients.second(&mut world);
     assert!(
-        matches!(&heard[..], [ServerMessage::Definition { index: 5, components }] if components.contains("sphere")),
-        "{heard:?}"
+        matches!(&received[..], [ServerMessage::Definition { index: 5, components }] if components.contains("sphere")),
+        "{received:?}"
     );
     // She goes to the others.
     world.teleport(ada, Vec3::from(FAR));
-    let mut heard = clients.second(&mut world);
-    heard.sort_by_key(|message| match message {
+    let mut received = clients.second(&mut world);
+    received.sort_by_key(|message| match message {
         ServerMessage::Definition { index, .. } => *index,
         _ => 0,
     });
-    assert_eq!(heard.len(), 3, "{heard:?}");
-    assert!(heard.iter().all(is_look));
+    assert_eq!(received.len(), 3, "{received:?}");
+    assert!(received.iter().all(is_look));
     // No client receives it twice.
     world.teleport(ada, Vec3::ZERO);
     clients.second(&mut world);
@@ -143,16 +143,16 @@ fn without_a_radius_all_clients_know_every_look_and_none_knows_patrols() {
     let mut clients = Clients::of(ada);
     ask(&mut world, ada, "Cart", vec![at(FAR)]);
     ask(&mut world, ada, "Guard", vec![at([3.0, 0.1, 0.0])]);
-    let heard = clients.second(&mut world);
-    assert_eq!(heard.len(), 2, "{heard:?}");
-    let guard = format!("{:?}", heard[1]);
+    let received = clients.second(&mut world);
+    assert_eq!(received.len(), 2, "{received:?}");
+    let guard = format!("{:?}", received[1]);
     assert!(guard.contains("Npc"), "{guard}");
     for secret in ["patrol", "123", "321"] {
         assert!(!guard.contains(secret), "{guard}");
     }
     // A player who joins later receives it as well.
     let ben = join(&mut world, "Ben", [0.0, 0.1, 0.0]);
-    assert_eq!(Clients::of(ben).second(&mut world), heard);
+    assert_eq!(Clients::of(ben).second(&mut world), received);
 }
 
 #[test]
@@ -169,18 +169,18 @@ fn held_weapons_are_sent_to_the_clients_that_see_the_holder() {
         player: ben,
         weapon,
     };
-    let mut told = world.take_outbox().into_iter();
-    let told = told.find(|outgoing| outgoing.message == armed(Some(0)));
-    assert_eq!(told.map(|outgoing| outgoing.to), Some(Some(ben)));
+    let mut sent = world.take_outbox().into_iter();
+    let sent = sent.find(|outgoing| outgoing.message == armed(Some(0)));
+    assert_eq!(sent.map(|outgoing| outgoing.to), Some(Some(ben)));
     assert!(world.weapons(ben).contains(&armed(Some(0))));
     assert!(!world.weapons(ada).contains(&armed(Some(0))));
 
     world.teleport(ben, Vec3::new(4.0, 0.1, 0.0));
-    let mut heard = clients.second(&mut world);
-    heard.extend(clients.second(&mut world));
-    assert_eq!(heard, [armed(Some(0))]);
+    let mut received = clients.second(&mut world);
+    received.extend(clients.second(&mut world));
+    assert_eq!(received, [armed(Some(0))]);
     ask(&mut world, ben, "Arm", vec![Value::Nil]);
-    let mut heard = clients.second(&mut world);
-    heard.extend(clients.second(&mut world));
-    assert_eq!(heard, [armed(None)]);
+    let mut received = clients.second(&mut world);
+    received.extend(clients.second(&mut world));
+    assert_eq!(received, [armed(None)]);
 }

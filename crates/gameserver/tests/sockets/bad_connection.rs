@@ -73,7 +73,7 @@ async fn updates_on_a_narrow_connection_are_recent() {
     eve.fire("Speak", 1);
     let began = eve.played();
     let (mut ages, mut slow) = (Vec::new(), 0.0f64);
-    while ages.len() < 60 || eve.heard("End").is_empty() {
+    while ages.len() < 60 || eve.received("End").is_empty() {
         // Everything sent so far must arrive soon. If the machine delays this
         // test, the world continues and nothing gets older.
         let made = tick(&server).await;
@@ -125,7 +125,7 @@ async fn a_lossy_connection_with_spare_capacity_delivers_every_update() {
 
 /// The updates that a client received in ten seconds of the world's time.
 #[derive(Debug)]
-struct Told {
+struct Received {
     /// Of the updates that were due.
     share: f64,
     bytes_per_s: f64,
@@ -133,7 +133,7 @@ struct Told {
     calm: bool,
 }
 
-async fn watch(server: &TestServer, player: &mut Player) -> Told {
+async fn watch(server: &TestServer, player: &mut Player) -> Received {
     let (first, bytes) = (tick(server).await, player.bytes_in());
     player.shown.clear();
     let (mut newest, mut calm) = (first, true);
@@ -145,7 +145,7 @@ async fn watch(server: &TestServer, player: &mut Player) -> Told {
         calm &= server.metric("frolic_pressure").await == 0.0;
     }
     let ticks = f64::from(newest - first);
-    Told {
+    Received {
         // Each is noted as it comes, however many come at once.
         share: player.shown.len() as f64 * 3.0 / ticks,
         bytes_per_s: (player.bytes_in() - bytes) as f64 * 60.0 / ticks,

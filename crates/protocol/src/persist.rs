@@ -26,7 +26,7 @@ pub const STATS_MAX: usize = 16;
 pub const STAT_BYTES_MAX: usize = 64;
 
 /// Bytes of [`SavedPlayer::told`].
-pub const TOLD_BYTES_MAX: usize = 64 * 1024;
+pub const UNDELIVERED_BYTES_MAX: usize = 64 * 1024;
 
 /// The persisted state of a player, from which they continue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -140,7 +140,7 @@ pub struct Checkpoint {
 
 /// `POST …/keep`: applied as a whole or not at all; a repetition is applied once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct KeepBatch {
+pub struct PersistBatch {
     /// The process generation of the world.
     pub epoch: u64,
     /// Whether only nearby entities are replicated to players: then outside
@@ -161,9 +161,9 @@ pub struct KeepBatch {
     pub checkpoint: Option<Checkpoint>,
 }
 
-/// Answer to a [`KeepBatch`]: it is on disk.
+/// Answer to a [`PersistBatch`]: it is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeepReply {
+pub struct PersistReply {
     /// Number of the newest stored operation.
     pub seq: u64,
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use frolic_protocol::keep::Saved;
 use frolic_protocol::message::Resumption;
+use frolic_protocol::persist::Saved;
 use frolic_protocol::store::StoreBatch;
 use serde_json::json;
 
-use crate::line::Transport;
+use crate::connection::Transport;
 use crate::player::Player;
 use crate::server::{AskedStore, Shelf, TestServer};
 use crate::stranger::Stranger;
@@ -40,11 +40,11 @@ fn shelf() -> Arc<Shelf> {
 }
 
 async fn received_numbers(player: &mut Player, count: usize) -> Vec<u32> {
-    while player.received_numbers("Built").len() < count {
+    while player.received("Built").len() < count {
         assert!(player.played() < PATIENCE);
         player.play(Duration::from_millis(20)).await;
     }
-    player.received_numbers("Built").to_vec()
+    player.received("Built").to_vec()
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn messages_sent_right_before_a_kill_reach_the_next_process() {
     }
     ada.fire("Build", 1);
     ada.flush().await;
-    shelf.more_keep_tries(3).await;
+    shelf.more_persist_tries(3).await;
     before.stop().await;
     ada.cut();
 
@@ -114,7 +114,7 @@ async fn a_world_that_runs_elsewhere_ends_without_reporting_success() {
     ada.flush().await;
     let ended = tokio::time::timeout(PATIENCE, server.ended()).await;
     assert!(ended.is_ok(), "it goes on");
-    assert_eq!(ada.received_numbers("Built").len(), 1);
+    assert_eq!(ada.received("Built").len(), 1);
     assert_eq!(shelf.saved.lock().expect("whole").world.ops.len(), 1);
 }
 
@@ -225,9 +225,10 @@ async fn a_full_world_reserves_places_and_does_not_waste_resume_tokens() {
         .to_owned();
     drop(ada);
     let mut away = first.away.subscribe();
-    let told = away.wait_for(|away| away == &["client_Ada"]);
-    let told = tokio::time::timeout(PATIENCE, told).await;
-    told.expect("the platform receives it")
+    let heartbeat = away.wait_for(|away| away == &["client_Ada"]);
+    let heartbeat = tokio::time::timeout(PATIENCE, heartbeat).await;
+    heartbeat
+        .expect("the platform receives it")
         .expect("the platform runs");
     let ticket = server.ticket("world_test", "Ben", 60);
     let refused = Stranger::join_with(&server, &ticket).await;
@@ -306,7 +307,7 @@ async fn receive_counts_are_not_persisted_while_their_writes_are_in_flight() {
     for number in 1..=3 {
         event(&mut ben, "Build", number).await;
         // At least one of them began after that.
-        shelf.more_keep_tries(2).await;
+        shelf.more_persist_tries(2).await;
         assert_eq!(received(&shelf, "client_Ada"), Some(0));
         ada.command("session", "ping", json!({ "t": 1 })).await;
         assert_eq!(ada.next_of("pong").await["received"], 0);
@@ -335,17 +336,17 @@ async fn what_was_built_meanwhile_is_stored_with_the_writes() {
     event(&mut ada, "Deposit", 1).await;
     shelf.store_hangs.send_replace(false);
     let asked = shelf.asked_store(2).await;
-    let received_numbers = |batch: &StoreBatch, player_id: &str| {
-        let mut counts = batch.received_numbers.iter();
+    let is_handled = |batch: &StoreBatch, player_id: &str| {
+        let mut counts = batch.heard.iter();
         counts.any(|count| count.player_id == player_id)
     };
-    assert!(!received_numbers(&asked[0].batch, "client_Ben"));
-    assert!(received_numbers(&asked[1].batch, "client_Ben"));
+    assert!(!is_handled(&asked[0].batch, "client_Ben"));
+    assert!(is_handled(&asked[1].batch, "client_Ben"));
     // Stored by itself once the first write was, or together with the second.
     shelf.until(|saved| saved.world.ops.len() == 1).await;
     let counts = || ["client_Ada", "client_Ben"].map(|id| received(&shelf, id));
     while counts() != [Some(2), Some(1)] {
-        shelf.more_keep_tries(1).await;
+        shelf.more_persist_tries(1).await;
     }
     assert_eq!(ben.next_of_feature("network").await["name"], "Built");
     server.stop().await;
@@ -367,13 +368,8 @@ async fn no_write_is_persisted_without_its_receive_counts() {
         asked = shelf.asked_store(asked.len() + 1).await;
     }
     for AskedStore { batch, .. } in &asked {
-        let received_numbers = batch.received_numbers.iter().map(|count| count.received);
-        assert_eq!(
-            received_numbers.collect::<Vec<_>>(),
-            [1],
-            "{}",
-            batch.requests.len()
-        );
+        let counts = batch.heard.iter().map(|count| count.received);
+        assert_eq!(counts.collect::<Vec<_>>(), [1], "{}", batch.requests.len());
     }
     server.stop().await;
 }
@@ -386,17 +382,14 @@ async fn what_newcomers_write_waits_until_their_session_is_stored() {
     shelf.busy.store(true, Relaxed);
     let mut ada = Stranger::join(&server, "Ada").await;
     event(&mut ada, "Deposit", 1).await;
-    shelf.more_keep_tries(3).await;
+    shelf.more_persist_tries(3).await;
     shelf.busy.store(false, Relaxed);
     let AskedStore { batch, sessions } = shelf.asked_store(1).await.remove(0);
-    let [received_numbers] = batch.received_numbers.as_slice() else {
-        panic!("{:?}", batch.received_numbers);
+    let [count] = batch.heard.as_slice() else {
+        panic!("{:?}", batch.heard);
     };
-    assert_eq!(received_numbers.received, 1);
-    let session = (
-        received_numbers.player_id.clone(),
-        received_numbers.session.clone(),
-    );
+    assert_eq!(count.received, 1);
+    let session = (count.player_id.clone(), count.session.clone());
     assert!(sessions.contains(&session), "only {sessions:?} were stored");
     server.stop().await;
 }

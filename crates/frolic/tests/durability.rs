@@ -287,9 +287,9 @@ async fn come_back(
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
     assert_eq!(welcome["resumption"], "restarted", "{welcome}");
-    let heard = welcome["received"].as_u64().expect("a count");
-    println!("{heard} of {said} were received");
-    for number in heard + 1..=said {
+    let received = welcome["received"].as_u64().expect("a count");
+    println!("{received} of {said} were received");
+    for number in received + 1..=said {
         player.fire_with("Tally", json!([number])).await;
     }
     player
@@ -299,7 +299,7 @@ async fn come_back(
 async fn a_killed_server_does_not_receive_persisted_messages_again() {
     // The number of acknowledged messages, and of messages in flight, when the
     // server is killed.
-    for (told, on_their_way) in [(12, 0), (5, 20)] {
+    for (acknowledged_count, on_their_way) in [(12, 0), (5, 20)] {
         let platform = Platform::start("kept-tally");
         let creator = platform.login("Creator").await;
         let files = crate::support::game("tally", 8, TALLY);
@@ -311,12 +311,12 @@ async fn a_killed_server_does_not_receive_persisted_messages_again() {
         let mut player = Player::connect(joined).await;
         let welcome = player.next_of_kind("welcome").await;
         let token = welcome["resumeToken"].as_str().expect("a token").to_owned();
-        for number in 1..=told {
+        for number in 1..=acknowledged_count {
             player.fire_with("Tally", json!([number])).await;
             assert_eq!(player.event("Tallied").await, [json!(number)]);
         }
-        let said = told + on_their_way;
-        for number in told + 1..=said {
+        let said = acknowledged_count + on_their_way;
+        for number in acknowledged_count + 1..=said {
             player.fire_with("Tally", json!([number])).await;
         }
         if on_their_way > 0 {

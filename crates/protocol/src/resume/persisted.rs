@@ -18,7 +18,7 @@ const HEAD_BYTES: usize = 32;
 /// client's request. Logs are persisted about every second, so nothing is encoded
 /// again for that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptPacket<'a> {
+pub struct PersistedPacket<'a> {
     /// See [`packet::single`].
     #[serde(serialize_with = "as_bytes")]
     pub packet: &'a [u8],
@@ -26,8 +26,8 @@ pub struct KeptPacket<'a> {
     pub echo: Option<String>,
 }
 
-impl KeptPacket<'_> {
-    /// Upper bound of its size in [`KeptLog::to_bytes`].
+impl PersistedPacket<'_> {
+    /// Upper bound of its size in [`PersistedLog::to_bytes`].
     fn bytes(&self) -> usize {
         self.packet.len() + self.echo.as_ref().map_or(0, String::len) + 8
     }
@@ -39,24 +39,24 @@ fn as_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Erro
 
 /// A decoded reliable message.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KeptMessage {
+pub struct PersistedMessage {
     /// The message.
     pub message: ServerMessage,
-    /// As [`KeptPacket::echo`].
+    /// As [`PersistedPacket::echo`].
     pub echo: Option<String>,
 }
 
 /// A call that was received and not answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptCall {
+pub struct PersistedCall {
     /// From the invoke.
     pub id: u32,
-    /// As [`KeptPacket::echo`], for its answer.
+    /// As [`PersistedPacket::echo`], for its answer.
     pub echo: Option<String>,
 }
 
-impl KeptCall {
-    /// Upper bound of its size in [`KeptLog::to_bytes`].
+impl PersistedCall {
+    /// Upper bound of its size in [`PersistedLog::to_bytes`].
     pub fn bytes(&self) -> usize {
         self.echo.as_ref().map_or(0, String::len) + 16
     }
@@ -64,24 +64,24 @@ impl KeptCall {
 
 /// Unacknowledged messages in order, and calls that will not be answered any more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptLog<M> {
+pub struct PersistedLog<M> {
     /// Number of the message before the first.
     pub base: u32,
     /// Number of the newest message that was sent.
-    pub told: u32,
+    pub written: u32,
     /// Whether the client acknowledges through snapshots.
     pub confirms: bool,
     /// The messages after `base`, without a gap.
     pub messages: Vec<M>,
     /// Calls that the next process must answer with an error.
-    pub calls: Vec<KeptCall>,
+    pub calls: Vec<PersistedCall>,
 }
 
-impl<M> Default for KeptLog<M> {
+impl<M> Default for PersistedLog<M> {
     fn default() -> Self {
         Self {
             base: 0,
-            told: 0,
+            written: 0,
             confirms: false,
             messages: Vec::new(),
             calls: Vec::new(),
@@ -89,7 +89,7 @@ impl<M> Default for KeptLog<M> {
     }
 }
 
-impl<'a> KeptLog<KeptPacket<'a>> {
+impl<'a> PersistedLog<PersistedPacket<'a>> {
     /// The messages of a log after `after` and up to `until`, in up to about
     /// `bytes_max` bytes. The oldest are dropped when it is full, as in the log
     /// itself: a peer that asks for them is notified of the gap.
@@ -97,7 +97,7 @@ impl<'a> KeptLog<KeptPacket<'a>> {
         log: &'a SentLog<M>,
         (after, until): (u32, u32),
         bytes_max: usize,
-        as_kept: impl Fn(&'a M) -> KeptPacket<'a>,
+        as_persisted: impl Fn(&'a M) -> PersistedPacket<'a>,
     ) -> Self {
         let (base, unconfirmed) = log.unconfirmed();
         let until = until.clamp(base, log.sent());
@@ -107,17 +107,17 @@ impl<'a> KeptLog<KeptPacket<'a>> {
         let mut room = bytes_max.saturating_sub(HEAD_BYTES);
         let mut messages = Vec::new();
         for message in wanted.rev() {
-            let kept = as_kept(message);
-            let Some(left) = room.checked_sub(kept.bytes()) else {
+            let persisted = as_persisted(message);
+            let Some(left) = room.checked_sub(persisted.bytes()) else {
                 break;
             };
             room = left;
-            messages.push(kept);
+            messages.push(persisted);
         }
         messages.reverse();
         Self {
             base: until - messages.len() as u32,
-            told: log.told().min(until),
+            written: log.written().min(until),
             confirms: false,
             messages,
             calls: Vec::new(),
@@ -133,8 +133,8 @@ impl<'a> KeptLog<KeptPacket<'a>> {
     }
 }
 
-impl KeptLog<KeptMessage> {
-    /// Reads what [`to_bytes`](KeptLog::to_bytes) wrote; none for another version.
+impl PersistedLog<PersistedMessage> {
+    /// Reads what [`to_bytes`](PersistedLog::to_bytes) wrote; none for another version.
     /// Entities that are not persistent become nil: they ended with their process,
     /// and their ids are reused. The log may be followed by others that were
     /// written later and have calls only.
@@ -148,16 +148,16 @@ impl KeptLog<KeptMessage> {
         if log.base > COUNT_MAX {
             return None;
         }
-        let messages = log.messages.into_iter().map(|kept| {
-            let mut found = packet::read(kept.packet, SERVER_MESSAGE_BYTES_MAX).ok()?;
+        let messages = log.messages.into_iter().map(|persisted| {
+            let mut found = packet::read(persisted.packet, SERVER_MESSAGE_BYTES_MAX).ok()?;
             let mut message = found.pop().filter(|_| found.is_empty())?;
-            keep_entities(&mut message, lasts);
-            let echo = kept.echo;
-            Some(KeptMessage { message, echo })
+            retain_entities(&mut message, lasts);
+            let echo = persisted.echo;
+            Some(PersistedMessage { message, echo })
         });
         Some(Self {
             base: log.base,
-            told: log.told,
+            written: log.written,
             confirms: log.confirms,
             messages: messages.collect::<Option<_>>()?,
             calls: log.calls,
@@ -166,7 +166,7 @@ impl KeptLog<KeptMessage> {
 }
 
 /// The first log in the bytes, and the rest.
-fn read_one(bytes: &[u8]) -> Option<(KeptLog<KeptPacket<'_>>, &[u8])> {
+fn read_one(bytes: &[u8]) -> Option<(PersistedLog<PersistedPacket<'_>>, &[u8])> {
     let (version, rest) = bytes.split_first()?;
     if *version != VERSION {
         return None;
@@ -174,7 +174,7 @@ fn read_one(bytes: &[u8]) -> Option<(KeptLog<KeptPacket<'_>>, &[u8])> {
     postcard::take_from_bytes(rest).ok()
 }
 
-fn keep_entities(message: &mut ServerMessage, lasts: &impl Fn(u32) -> bool) {
+fn retain_entities(message: &mut ServerMessage, lasts: &impl Fn(u32) -> bool) {
     let (ServerMessage::Event { args, .. }
     | ServerMessage::InvokeResult {
         result: Ok(args), ..
@@ -207,17 +207,17 @@ mod tests {
         log.push(packet, bytes);
     }
 
-    fn kept(log: &SentLog<Vec<u8>>, bytes_max: usize) -> Vec<u8> {
+    fn persisted(log: &SentLog<Vec<u8>>, bytes_max: usize) -> Vec<u8> {
         let all = (0, u32::MAX);
-        let kept = KeptLog::of(log, all, bytes_max, |packet| KeptPacket {
+        let persisted = PersistedLog::of(log, all, bytes_max, |packet| PersistedPacket {
             packet,
             echo: Some("\"label\"".into()),
         });
-        kept.to_bytes()
+        persisted.to_bytes()
     }
 
-    fn read(bytes: &[u8]) -> Option<KeptLog<KeptMessage>> {
-        KeptLog::from_bytes(bytes, &|id| id < 1_000_000)
+    fn read(bytes: &[u8]) -> Option<PersistedLog<PersistedMessage>> {
+        PersistedLog::from_bytes(bytes, &|id| id < 1_000_000)
     }
 
     #[test]
@@ -226,10 +226,10 @@ mod tests {
         for number in 1..=4 {
             push(&mut log, event(f64::from(number)));
         }
-        log.tell_all();
+        log.mark_all_written();
         log.confirm(1);
-        let back = read(&kept(&log, 1000)).unwrap();
-        assert_eq!((back.base, back.told), (1, 4));
+        let back = read(&persisted(&log, 1000)).unwrap();
+        assert_eq!((back.base, back.written), (1, 4));
         let last = back.messages.last().unwrap();
         assert_eq!(last.echo.as_deref(), Some("\"label\""));
         let ServerMessage::Event { args, .. } = &last.message else {
@@ -241,18 +241,18 @@ mod tests {
         // With little capacity the newest are retained, and a peer that asks for
         // the others is notified of the gap.
         let room_for_two = HEAD_BYTES + 2 * (event(1.0).len() + 15);
-        let bytes = kept(&log, room_for_two);
+        let bytes = persisted(&log, room_for_two);
         let back = read(&bytes).unwrap();
         assert_eq!((back.base, back.messages.len()), (2, 2));
         assert!(bytes.len() <= room_for_two, "{}", bytes.len());
         let of = |range| {
-            KeptLog::of(&log, range, 1000, |packet| KeptPacket {
+            PersistedLog::of(&log, range, 1000, |packet| PersistedPacket {
                 packet,
                 echo: None,
             })
         };
         let some = of((2, 3));
-        assert_eq!((some.base, some.messages.len(), some.told), (2, 1, 3));
+        assert_eq!((some.base, some.messages.len(), some.written), (2, 1, 3));
         assert_eq!((of((9, 0)).base, of((9, 9)).base), (1, 4));
     }
 
@@ -272,7 +272,7 @@ mod tests {
         let answer = ServerMessage::InvokeResult { id: 3, result };
         push(&mut log, packet::single(&answer));
         let mut hex = String::new();
-        for byte in kept(&log, 1000) {
+        for byte in persisted(&log, 1000) {
             hex.push_str(&format!("{byte:02x}"));
         }
         let version_1 = "01000000031817090546616c6c730f020401080207070000000747420f000107226c6162656c22\
@@ -284,10 +284,10 @@ mod tests {
     #[test]
     fn bytes_of_another_version_are_left_alone() {
         let mut log = SentLog::default();
-        assert!(kept(&log, 1000).is_empty());
+        assert!(persisted(&log, 1000).is_empty());
         assert_eq!(read(&[]), None);
         push(&mut log, event(1.0));
-        let mut bytes = kept(&log, 1000);
+        let mut bytes = persisted(&log, 1000);
         bytes.truncate(bytes.len() - 1);
         assert_eq!(read(&bytes), None);
         bytes[0] = VERSION + 1;
@@ -295,22 +295,22 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_were_kept_later_stand_behind_the_log() {
+    fn calls_that_were_persisted_later_follow_the_log() {
         let mut log = SentLog::default();
         push(&mut log, event(1.0));
         let calls = |ids: &[u32]| {
-            let call = |id: &u32| KeptCall {
+            let call = |id: &u32| PersistedCall {
                 id: *id,
                 echo: None,
             };
             let calls = ids.iter().map(call).collect();
-            let log: KeptLog<KeptPacket<'_>> = KeptLog {
+            let log: PersistedLog<PersistedPacket<'_>> = PersistedLog {
                 calls,
-                ..KeptLog::default()
+                ..PersistedLog::default()
             };
             log.to_bytes()
         };
-        let bytes = [kept(&log, 1000), calls(&[3, 4]), calls(&[4, 5])].concat();
+        let bytes = [persisted(&log, 1000), calls(&[3, 4]), calls(&[4, 5])].concat();
         let back = read(&bytes).unwrap();
         assert_eq!(back.messages.len(), 1);
         let ids: Vec<u32> = back.calls.iter().map(|call| call.id).collect();
@@ -324,7 +324,7 @@ mod tests {
         for damaged in [vec![], vec![0xff; 40], [event(1.0), event(2.0)].concat()] {
             let mut log = SentLog::default();
             push(&mut log, damaged);
-            assert_eq!(read(&kept(&log, 1000)), None);
+            assert_eq!(read(&persisted(&log, 1000)), None);
         }
     }
 }

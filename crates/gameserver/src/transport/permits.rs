@@ -1,4 +1,4 @@
-//! The slots for connections: their total, and how many of one address may wait
+//! Permits for connections: their total, and how many of one address may wait
 //! without a player.
 
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::link::ConnectionId;
+use crate::incoming::ConnectionId;
 use crate::metrics::Metrics;
 
 /// Connections of one address that have no player yet.
@@ -15,9 +15,9 @@ const NEWCOMERS_MAX: u32 = 32;
 /// through the platform's port.
 const NEWCOMERS_LOOPBACK_MAX: u32 = 256;
 
-/// The slots of a world's connections.
+/// The permits for a world's connections.
 #[derive(Clone)]
-pub struct Slots {
+pub struct ConnectionPermits {
     counts: Arc<Counts>,
 }
 
@@ -31,9 +31,9 @@ struct Counts {
 struct State {
     /// By address, how many have no player yet.
     newcomers: HashMap<IpAddr, u32>,
-    /// Slots that were used before and are free again.
+    /// ConnectionPermits that were used before and are free again.
     free: Vec<u32>,
-    /// Slots that were ever used.
+    /// ConnectionPermits that were ever used.
     places: u32,
     /// Incremented with every connection.
     round: u32,
@@ -47,7 +47,7 @@ impl Counts {
 }
 
 impl State {
-    fn next_link(&mut self) -> ConnectionId {
+    fn next_id(&mut self) -> ConnectionId {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places += 1;
             self.places - 1
@@ -59,7 +59,7 @@ impl State {
 
 /// Why a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoSlot {
+pub enum PermitError {
     /// No capacity at all.
     #[error("this world has no room for more connections; try again later")]
     Full,
@@ -68,7 +68,7 @@ pub enum NoSlot {
     TooManyNewcomers,
 }
 
-impl Slots {
+impl ConnectionPermits {
     /// Capacity for `connections_max` connections, those without a player included.
     pub fn new(connections_max: u32, metrics: Arc<Metrics>) -> Self {
         Self {
@@ -80,16 +80,16 @@ impl Slots {
         }
     }
 
-    /// A slot for one connection, until it is dropped.
+    /// A permit for one connection, until it is dropped.
     ///
     /// # Errors
     /// When there is none.
-    pub fn take(&self, address: IpAddr) -> Result<Slot, NoSlot> {
+    pub fn take(&self, address: IpAddr) -> Result<ConnectionPermit, PermitError> {
         let address = neighbourhood(address);
         let counts = &self.counts;
         let mut state = counts.state();
         if counts.metrics.connections.load(Relaxed) >= counts.connections_max {
-            return Err(NoSlot::Full);
+            return Err(PermitError::Full);
         }
         let known = state.newcomers.get(&address).copied().unwrap_or(0);
         let max = if address.is_loopback() {
@@ -98,13 +98,13 @@ impl Slots {
             NEWCOMERS_MAX
         };
         if known >= max {
-            return Err(NoSlot::TooManyNewcomers);
+            return Err(PermitError::TooManyNewcomers);
         }
         state.newcomers.insert(address, known + 1);
         counts.metrics.connections.fetch_add(1, Relaxed);
-        Ok(Slot {
+        Ok(ConnectionPermit {
             counts: counts.clone(),
-            link: state.next_link(),
+            connection_id: state.next_id(),
             address,
             is_newcomer: true,
         })
@@ -121,18 +121,18 @@ impl Slots {
     }
 }
 
-/// One connection's slot.
-pub struct Slot {
+/// One connection's permit.
+pub struct ConnectionPermit {
     counts: Arc<Counts>,
-    link: ConnectionId,
+    connection_id: ConnectionId,
     address: IpAddr,
     is_newcomer: bool,
 }
 
-impl Slot {
-    /// The connection that has this slot.
-    pub fn link(&self) -> ConnectionId {
-        self.link
+impl ConnectionPermit {
+    /// The connection that has this permit.
+    pub fn connection_id(&self) -> ConnectionId {
+        self.connection_id
     }
 
     /// Its player was admitted.
@@ -150,10 +150,13 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.come_in();
-        self.counts.state().free.push(self.link.place() as u32);
+        self.counts
+            .state()
+            .free
+            .push(self.connection_id.place() as u32);
         self.counts.metrics.connections.fetch_sub(1, Relaxed);
     }
 }
@@ -176,36 +179,48 @@ mod tests {
     #[test]
     fn newcomers_are_limited_by_address_and_all_by_capacity() {
         let metrics = Arc::new(Metrics::default());
-        let slots = Slots::new(40, metrics.clone());
+        let permits = ConnectionPermits::new(40, metrics.clone());
         let eve = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, n]);
-        let mut waiting: Vec<_> = (0..32).map(|n| slots.take(eve(n)).unwrap()).collect();
-        assert_eq!(slots.take(eve(77)).err(), Some(NoSlot::TooManyNewcomers));
+        let mut waiting: Vec<_> = (0..32).map(|n| permits.take(eve(n)).unwrap()).collect();
+        assert_eq!(
+            permits.take(eve(77)).err(),
+            Some(PermitError::TooManyNewcomers)
+        );
         waiting[0].come_in();
         waiting[0].come_in();
-        waiting.push(slots.take(eve(77)).expect("one of them was admitted"));
+        waiting.push(permits.take(eve(77)).expect("one of them was admitted"));
         let others: Vec<_> = (0..7)
-            .map(|n| slots.take([192, 0, 2, n].into()).unwrap())
+            .map(|n| permits.take([192, 0, 2, n].into()).unwrap())
             .collect();
-        assert_eq!(slots.take([192, 0, 2, 9].into()).err(), Some(NoSlot::Full));
-        assert_eq!(slots.newcomers(), 39);
-        let mut places: Vec<_> = waiting.iter().map(|slot| slot.link().place()).collect();
-        places.extend(others.iter().map(|slot| slot.link().place()));
+        assert_eq!(
+            permits.take([192, 0, 2, 9].into()).err(),
+            Some(PermitError::Full)
+        );
+        assert_eq!(permits.newcomers(), 39);
+        let mut places: Vec<_> = waiting
+            .iter()
+            .map(|permit| permit.connection_id().place())
+            .collect();
+        places.extend(others.iter().map(|permit| permit.connection_id().place()));
         assert_eq!(places, Vec::from_iter(0..40));
         drop((waiting, others));
         assert_eq!(metrics.connections.load(Relaxed), 0);
-        assert!(slots.counts.state().newcomers.is_empty());
+        assert!(permits.counts.state().newcomers.is_empty());
     }
 
     #[test]
     fn a_slot_is_reused_under_another_id() {
-        let slots = Slots::new(2, Arc::new(Metrics::default()));
-        let take = || slots.take([192, 0, 2, 1].into()).unwrap();
+        let permits = ConnectionPermits::new(2, Arc::new(Metrics::default()));
+        let take = || permits.take([192, 0, 2, 1].into()).unwrap();
         let (first, second) = (take(), take());
-        let gone = first.link();
+        let gone = first.connection_id();
         drop(first);
         let third = take();
-        assert_eq!(third.link().place(), gone.place());
-        assert_ne!(third.link(), gone);
-        assert_ne!(third.link().place(), second.link().place());
+        assert_eq!(third.connection_id().place(), gone.place());
+        assert_ne!(third.connection_id(), gone);
+        assert_ne!(
+            third.connection_id().place(),
+            second.connection_id().place()
+        );
     }
 }

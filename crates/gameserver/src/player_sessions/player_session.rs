@@ -1,21 +1,21 @@
-//! One player's place: which messages were sent and received, across connections
-//! and across processes of the world.
+//! One player's session: which messages were sent and received, across
+//! connections and across processes of the world.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use frolic_package::SceneEntity;
-use frolic_protocol::keep::SavedPlayer;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet;
-use frolic_protocol::resume::{COUNT_MAX, KeptCall, KeptLog, KeptPacket, SentLog};
+use frolic_protocol::persist::SavedPlayer;
+use frolic_protocol::resume::{COUNT_MAX, PersistedCall, PersistedLog, PersistedPacket, SentLog};
 use frolic_protocol::{ClientMessage, ServerMessage};
 
 use super::calls::{Calls, Label};
 use crate::admission::{Identity, new_nonce};
 use crate::flood::BURST;
-use crate::link::ConnectionId;
-use crate::session::Told;
+use crate::incoming::ConnectionId;
+use crate::session::ReliableMessage;
 
 /// A lost connection can be resumed for this long.
 const RESUME_S: u32 = 60;
@@ -31,7 +31,7 @@ const HELD_MAX: usize = BURST as usize;
 const AHEAD_MAX: u32 = 64 * 1024;
 
 /// Bytes of overhead per message or call in a checkpoint.
-const KEPT_BYTES: usize = 16;
+const OVERHEAD_BYTES: usize = 16;
 /// Divisor: the fraction of a player's checkpoint that open calls may take.
 const CALLS_SHARE: usize = 4;
 /// The answer to a call that an earlier process of the world accepted.
@@ -58,8 +58,8 @@ impl Cut {
     }
 }
 
-/// A player's place.
-pub struct Seat {
+/// The session of one player.
+pub struct PlayerSession {
     /// The player's identity.
     pub identity: Identity,
     /// Identifies the current connection in its resume tokens; not guessable.
@@ -72,11 +72,11 @@ pub struct Seat {
     /// How the current connection came about, while nothing was received on it: its
     /// welcome may be lost, and the next token with it. Until then the last token
     /// is accepted.
-    pub unheard: Option<Resumption>,
+    pub unconfirmed: Option<Resumption>,
     /// Their connection, or until which tick they may reconnect.
     pub place: Place,
     /// Reliable messages to the player.
-    pub log: SentLog<Told>,
+    pub log: SentLog<ReliableMessage>,
     /// The player's calls.
     pub calls: Calls,
     /// Whether the client acknowledges reliable messages through snapshots, as JSON
@@ -86,9 +86,9 @@ pub struct Seat {
     pub received: u32,
     /// The moment of the player's last checkpoint, and the mark of the queue it was
     /// put on.
-    pub kept: Cut,
-    /// See [`kept`](Self::kept).
-    pub kept_mark: u64,
+    pub persisted: Cut,
+    /// See [`persisted`](Self::persisted).
+    pub persisted_mark: u64,
     /// The mark of the first queue that has the session by this name; none while it
     /// was never queued.
     pub named_mark: Option<u64>,
@@ -133,7 +133,7 @@ impl Place {
 pub struct Held {
     /// The connection that it arrived on. Its answer goes there or nowhere: on
     /// another connection the same number means another command.
-    pub link: ConnectionId,
+    pub connection_id: ConnectionId,
     /// Its number among the reliable messages; none if its count was reset.
     pub number: Option<u32>,
     /// Number of its command.
@@ -152,22 +152,22 @@ pub enum Turn {
     Never,
 }
 
-impl Seat {
-    /// A seat for a player on this connection.
-    pub fn new(identity: Identity, nonce: String, link: ConnectionId) -> Self {
+impl PlayerSession {
+    /// A new session of a player on this connection.
+    pub fn new(identity: Identity, nonce: String, connection_id: ConnectionId) -> Self {
         Self {
             identity,
             nonce,
             last_nonce: String::new(),
             session: new_nonce(),
-            unheard: None,
-            place: Place::Online(link),
+            unconfirmed: None,
+            place: Place::Online(connection_id),
             log: SentLog::default(),
             calls: Calls::default(),
             confirms: false,
             received: 0,
-            kept: Cut::default(),
-            kept_mark: 0,
+            persisted: Cut::default(),
+            persisted_mark: 0,
             named_mark: None,
             stored_received: 0,
             seen: Cut::default(),
@@ -180,9 +180,9 @@ impl Seat {
     }
 
     /// Their connection, if there is one.
-    pub fn link(&self) -> Option<ConnectionId> {
+    pub fn connection_id(&self) -> Option<ConnectionId> {
         match self.place {
-            Place::Online(link) => Some(link),
+            Place::Online(connection_id) => Some(connection_id),
             Place::Away { .. } => None,
         }
     }
@@ -194,27 +194,30 @@ impl Seat {
     /// comes first.
     pub fn inherit(&mut self, saved: SavedPlayer, session: Option<String>) {
         let of_scene = |id: u32| id <= SceneEntity::ID_MAX;
-        let kept = KeptLog::from_bytes(&saved.told, &of_scene);
-        if kept.is_none() && !saved.told.is_empty() {
+        let persisted = PersistedLog::from_bytes(&saved.told, &of_scene);
+        if persisted.is_none() && !saved.told.is_empty() {
             let player = saved.player_id;
             tracing::warn!(player, "the persisted messages cannot be decoded");
         }
-        let kept = kept.unwrap_or_default();
-        self.log = SentLog::restored(kept.base);
-        for kept in kept.messages {
-            let echo = kept.echo.and_then(|echo| serde_json::from_str(&echo).ok());
-            self.log_message(kept.message, echo);
+        let persisted = persisted.unwrap_or_default();
+        self.log = SentLog::restored(persisted.base);
+        for persisted in persisted.messages {
+            let echo = persisted
+                .echo
+                .and_then(|echo| serde_json::from_str(&echo).ok());
+            self.log_message(persisted.message, echo);
         }
-        self.log.note_told(kept.told);
+        self.log.note_written(persisted.written);
         let is_same = session.as_ref() == Some(&saved.session);
         match session {
             Some(_) if is_same => {
                 self.session = saved.session;
-                self.confirms = kept.confirms;
+                self.confirms = persisted.confirms;
                 self.received = saved.received;
                 self.stored_received = saved.received;
                 self.store_received = saved.received;
-                kept.calls
+                persisted
+                    .calls
                     .into_iter()
                     .for_each(|call| self.calls.inherit(call));
             }
@@ -222,21 +225,21 @@ impl Seat {
                 self.log.restart(true);
                 self.session = newer;
             }
-            None => self.unheard = Some(Resumption::New),
+            None => self.unconfirmed = Some(Resumption::New),
         }
-        self.kept = self.cut();
+        self.persisted = self.cut();
         self.seen = self.cut();
     }
 
     fn log_message(&mut self, message: ServerMessage, echo: Option<Label>) {
         let packet = packet::single(&message);
         let bytes = packet.len();
-        let told = Told {
+        let reliable = ReliableMessage {
             message: Arc::new(message),
             packet: packet.into(),
             echo,
         };
-        self.log.push(told, bytes);
+        self.log.push(reliable, bytes);
     }
 
     /// A connection begins for a client that reports `received` messages, if it
@@ -250,11 +253,11 @@ impl Seat {
         received: Option<u32>,
         page: bool,
     ) -> (Resumption, u32) {
-        let unheard = self.unheard.take();
+        let unconfirmed = self.unconfirmed.take();
         let (resumption, sent) = match (asked, received) {
             // A new page of the same player: the last one was closed.
             (Resumption::New, _) => {
-                self.restart_counts(page || self.confirms || unheard.is_some());
+                self.restart_counts(page || self.confirms || unconfirmed.is_some());
                 (asked, 0)
             }
             (Resumption::Restarted, Some(received))
@@ -264,7 +267,7 @@ impl Seat {
                 (asked, self.log.take_up(received))
             }
             // The client has not seen the count that was restarted.
-            (Resumption::Resumed, Some(received)) if unheard != Some(Resumption::New) => {
+            (Resumption::Resumed, Some(received)) if unconfirmed != Some(Resumption::New) => {
                 (asked, self.log.rewind(received))
             }
             // A third-party client may count what it sends, and not what it
@@ -275,7 +278,7 @@ impl Seat {
             }
             (_, None) if self.confirms => (asked, self.log.rewind(0)),
             (Resumption::Resumed | Resumption::Restarted, _) => {
-                self.restart_counts(page || unheard.is_some());
+                self.restart_counts(page || unconfirmed.is_some());
                 (Resumption::New, 0)
             }
         };
@@ -289,32 +292,32 @@ impl Seat {
             let label = self.answered(&answer);
             self.log_message(answer, label);
         }
-        self.unheard = Some(resumption);
+        self.unconfirmed = Some(resumption);
         self.counts |= page || received.is_some();
         (resumption, sent)
     }
 
     /// A message was received: the welcome has arrived, and the last token is void.
-    pub fn note_heard(&mut self) {
-        self.unheard = None;
+    pub fn note_received(&mut self) {
+        self.unconfirmed = None;
     }
 
-    /// The client has every message up to `told`: it has acknowledged a snapshot
+    /// The client has every message up to `sent`: it has acknowledged a snapshot
     /// that was sent behind it on an ordered connection.
-    pub fn confirm(&mut self, told: u32) {
-        self.log.confirm(told);
+    pub fn confirm(&mut self, sent: u32) {
+        self.log.confirm(sent);
         self.confirms = true;
     }
 
     /// Restarts both counts, for a client that knows neither. Messages that were
-    /// never sent are retained for it, and with `keep_told` all unacknowledged
+    /// never sent are retained for it, and with `retain_written` all unacknowledged
     /// ones.
-    fn restart_counts(&mut self, keep_told: bool) {
+    fn restart_counts(&mut self, retain_written: bool) {
         self.calls.forget();
-        self.renumber(keep_told);
+        self.renumber(retain_written);
         self.confirms = false;
         self.received = 0;
-        self.kept.received = 0;
+        self.persisted.received = 0;
         self.seen.received = 0;
         self.stored_received = 0;
         self.store_received = 0;
@@ -326,12 +329,12 @@ impl Seat {
 
     /// Numbers messages to the client from zero, in a session of another name:
     /// within one session, a greater number is later.
-    fn renumber(&mut self, keep_told: bool) {
-        let smaller = self.log.restart(keep_told);
+    fn renumber(&mut self, retain_written: bool) {
+        let smaller = self.log.restart(retain_written);
         self.session = new_nonce();
         self.named_mark = None;
         self.calls.renumber(smaller);
-        for cut in [&mut self.kept, &mut self.seen] {
+        for cut in [&mut self.persisted, &mut self.seen] {
             cut.sent = cut.sent.saturating_sub(smaller).min(self.log.sent());
         }
     }
@@ -352,8 +355,8 @@ impl Seat {
 
     /// Whether messages for a disconnected player were queued that are not
     /// persisted.
-    pub fn is_away_with_news(&self) -> bool {
-        self.link().is_none() && self.kept.sent != self.log.sent()
+    pub fn is_away_with_undelivered(&self) -> bool {
+        self.connection_id().is_none() && self.persisted.sent != self.log.sent()
     }
 
     /// The label of the call that the next message answers, if it has one.
@@ -366,29 +369,31 @@ impl Seat {
     }
 
     /// The player was persisted as of this moment.
-    pub fn note_kept(&mut self, cut: Cut) {
-        self.kept = cut;
-        self.calls.note_kept(cut);
+    pub fn note_persisted(&mut self, cut: Cut) {
+        self.persisted = cut;
+        self.calls.note_persisted(cut);
     }
 
     /// The unacknowledged messages and unanswered calls at a moment, in at most
     /// `bytes_max` bytes, for [`inherit`](Self::inherit).
-    pub fn left_to_tell(&self, at: Cut, bytes_max: usize) -> Vec<u8> {
-        let calls = self.calls.left_open(at, bytes_max / CALLS_SHARE);
-        let of_calls: usize = calls.iter().map(KeptCall::bytes).sum();
+    pub fn undelivered(&self, at: Cut, bytes_max: usize) -> Vec<u8> {
+        let calls = self.calls.open_calls(at, bytes_max / CALLS_SHARE);
+        let of_calls: usize = calls.iter().map(PersistedCall::bytes).sum();
         // A client that neither acknowledges nor counts is assumed to have what was
         // sent.
         let after = match self.confirms || self.counts {
             true => 0,
-            false => self.log.told(),
+            false => self.log.written(),
         };
         let range = (after, at.sent);
-        let log = KeptLog::of(&self.log, range, bytes_max - of_calls, |told| KeptPacket {
-            packet: &told.packet,
-            echo: told.echo.as_ref().map(|echo| echo.to_string()),
+        let log = PersistedLog::of(&self.log, range, bytes_max - of_calls, |reliable| {
+            PersistedPacket {
+                packet: &reliable.packet,
+                echo: reliable.echo.as_ref().map(|echo| echo.to_string()),
+            }
         });
         let confirms = self.confirms;
-        KeptLog {
+        PersistedLog {
             confirms,
             calls,
             ..log
@@ -397,10 +402,10 @@ impl Seat {
     }
 
     /// Only the unanswered calls at a moment, in the same form.
-    pub fn left_open(&self, at: Cut, bytes_max: usize) -> Vec<u8> {
-        let log: KeptLog<KeptPacket<'_>> = KeptLog {
-            calls: self.calls.left_open(at, bytes_max),
-            ..KeptLog::default()
+    pub fn open_calls(&self, at: Cut, bytes_max: usize) -> Vec<u8> {
+        let log: PersistedLog<PersistedPacket<'_>> = PersistedLog {
+            calls: self.calls.open_calls(at, bytes_max),
+            ..PersistedLog::default()
         };
         log.to_bytes()
     }
@@ -408,13 +413,13 @@ impl Seat {
     /// The approximate size of that, in bytes.
     pub fn left_bytes(&self) -> usize {
         let (messages, bytes) = self.log.size();
-        bytes + (messages + self.calls.len()) * KEPT_BYTES
+        bytes + (messages + self.calls.len()) * OVERHEAD_BYTES
     }
 
     /// Everything queued for persistence up to this mark is stored.
     pub(super) fn note_stored(&mut self, mark: u64) {
-        if self.kept_mark <= mark {
-            self.stored_received = self.stored_received.max(self.kept.received);
+        if self.persisted_mark <= mark {
+            self.stored_received = self.stored_received.max(self.persisted.received);
         }
     }
 

@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use wtransport::endpoint::endpoint_side;
 use wtransport::error::ConnectionError;
 use wtransport::tls::Sha256Digest;
-use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream};
+use wtransport::{ClientConfig, Endpoint, RecvStream, SendStream};
 
 use crate::server::TestServer;
 
@@ -21,20 +21,20 @@ pub enum Transport {
     WebTransport,
 }
 
-pub enum Line {
+pub enum Connection {
     WebSocket(Box<WebSocketStream<TcpStream>>),
-    WebTransport(Box<WebTransportLine>),
+    WebTransport(Box<WebTransportConnection>),
 }
 
-pub struct WebTransportLine {
-    connection: Connection,
+pub struct WebTransportConnection {
+    quic: wtransport::Connection,
     send: SendStream,
     receive: RecvStream,
     /// Ends with the connection.
     _endpoint: Endpoint<endpoint_side::Client>,
 }
 
-impl Line {
+impl Connection {
     pub async fn open(server: &TestServer, transport: Transport) -> Self {
         match transport {
             Transport::WebSocket => Self::open_websocket(server).await,
@@ -52,7 +52,7 @@ impl Line {
             .insert("sec-websocket-protocol", protocol);
         let stream = TcpStream::connect(server.address).await.expect("connects");
         let upgraded = tokio_tungstenite::client_async(request, stream).await;
-        Line::WebSocket(Box::new(upgraded.expect("upgrades").0))
+        Connection::WebSocket(Box::new(upgraded.expect("upgrades").0))
     }
 
     /// As a browser connects: by the hash of the server's certificate. The port
@@ -76,12 +76,12 @@ impl Line {
             .build();
         let endpoint = Endpoint::client(config).expect("a UDP port");
         let url = format!("https://127.0.0.1:{port}/game");
-        let connection = endpoint.connect(url).await;
-        let connection = connection.map_err(|refusal| refusal.to_string())?;
-        let opening = connection.open_bi().await.expect("the connection holds");
+        let quic = endpoint.connect(url).await;
+        let quic = quic.map_err(|refusal| refusal.to_string())?;
+        let opening = quic.open_bi().await.expect("the connection holds");
         let (send, receive) = opening.await.expect("a stream");
-        Ok(Line::WebTransport(Box::new(WebTransportLine {
-            connection,
+        Ok(Connection::WebTransport(Box::new(WebTransportConnection {
+            quic,
             send,
             receive,
             _endpoint: endpoint,
@@ -94,19 +94,19 @@ impl Line {
     /// Fails when the connection is closed.
     pub async fn send(&mut self, client: &mut Client) -> Result<(), String> {
         match self {
-            Line::WebSocket(socket) => {
+            Connection::WebSocket(socket) => {
                 while let Some(packet) = client.take_packet() {
                     let sent = socket.send(Message::Binary(packet.into())).await;
                     sent.map_err(|error| error.to_string())?;
                 }
             }
-            Line::WebTransport(line) => {
+            Connection::WebTransport(connection) => {
                 while let Some(datagram) = client.take_datagram() {
                     // One that cannot be sent is a lost one.
-                    let _ = line.connection.send_datagram(datagram);
+                    let _ = connection.quic.send_datagram(datagram);
                 }
                 while let Some(reliable) = client.take_reliable() {
-                    let sent = line.send.write_all(&reliable).await;
+                    let sent = connection.send.write_all(&reliable).await;
                     sent.map_err(|error| error.to_string())?;
                 }
             }
@@ -117,12 +117,12 @@ impl Line {
     /// Sends bytes as they are, where everything arrives.
     pub async fn send_bytes(&mut self, bytes: Vec<u8>) {
         match self {
-            Line::WebSocket(socket) => {
+            Connection::WebSocket(socket) => {
                 let sent = socket.send(Message::Binary(bytes.into())).await;
                 sent.expect("the connection is open");
             }
-            Line::WebTransport(line) => {
-                let sent = line.send.write_all(&bytes).await;
+            Connection::WebTransport(connection) => {
+                let sent = connection.send.write_all(&bytes).await;
                 sent.expect("the connection is open");
             }
         }
@@ -137,9 +137,9 @@ impl Line {
             }
         };
         // The end may be known before all of the stream was read.
-        if let Line::WebTransport(line) = self {
+        if let Connection::WebTransport(connection) = self {
             let mut buffer = vec![0; 16 * 1024];
-            while let Ok(Some(count)) = line.receive.read(&mut buffer).await {
+            while let Ok(Some(count)) = connection.receive.read(&mut buffer).await {
                 let read = client.receive_stream(&buffer[..count], 0.0);
                 read.expect("readable");
             }
@@ -154,7 +154,7 @@ impl Line {
     /// The reason that the server gave for closing, or whatever else happened.
     pub async fn receive(&mut self, client: &mut Client, now_ms: f64) -> Result<(), String> {
         match self {
-            Line::WebSocket(socket) => match socket.next().await {
+            Connection::WebSocket(socket) => match socket.next().await {
                 Some(Ok(Message::Binary(bytes))) => {
                     client.receive(&bytes, now_ms).expect("readable");
                     Ok(())
@@ -166,19 +166,19 @@ impl Line {
                 Some(Err(error)) => Err(error.to_string()),
                 None => Err("closed".into()),
             },
-            Line::WebTransport(line) => {
+            Connection::WebTransport(connection) => {
                 let mut buffer = vec![0; 16 * 1024];
                 tokio::select! {
-                    datagram = line.connection.receive_datagram() => {
-                        let datagram = datagram.map_err(|error| told(&error))?;
+                    datagram = connection.quic.receive_datagram() => {
+                        let datagram = datagram.map_err(|error| reason(&error))?;
                         client.receive(&datagram.payload(), now_ms).expect("readable");
                     }
-                    read = line.receive.read(&mut buffer) => match read {
+                    read = connection.receive.read(&mut buffer) => match read {
                         Ok(Some(count)) => {
                             client.receive_stream(&buffer[..count], now_ms).expect("readable");
                         }
                         // The end of the stream comes just before the reason.
-                        _ => return Err(told(&line.connection.closed().await)),
+                        _ => return Err(reason(&connection.quic.closed().await)),
                     },
                 }
                 Ok(())
@@ -188,7 +188,7 @@ impl Line {
 }
 
 /// The reason in a closed connection, if one was given.
-fn told(error: &ConnectionError) -> String {
+fn reason(error: &ConnectionError) -> String {
     match error {
         ConnectionError::ApplicationClosed(close) => {
             String::from_utf8_lossy(close.reason()).into_owned()

@@ -24,7 +24,7 @@ const JSON_SHOTS_MAX: usize = 64;
 
 /// What to send to a player about one tick.
 #[derive(Default)]
-pub(crate) struct News {
+pub(crate) struct Pending {
     launches: Vec<Launch>,
     hits: Vec<ProjectileHit>,
 }
@@ -49,7 +49,7 @@ impl Shot {
     }
 
     fn is_known_to(&self, player: PlayerNumber) -> bool {
-        self.told.binary_search(&player).is_ok()
+        self.known_to.binary_search(&player).is_ok()
     }
 
     /// The smallest distance to a place within the next seconds, ignoring
@@ -121,15 +121,15 @@ impl WorldState {
             // A shot that ended without a hit matters only to clients that
             // received it.
             if concerned || knows && everywhere || (knows || hit.met) && sees() {
-                let news = self.projectiles.news.entry(number).or_default();
-                news.hits.push(hit);
+                let pending = self.projectiles.pending.entry(number).or_default();
+                pending.hits.push(hit);
             }
         }
     }
 
     /// Sends what happened to shots in this tick.
     pub(super) fn send_projectiles(&mut self) {
-        if self.projectiles.flying.is_empty() && self.projectiles.news.is_empty() {
+        if self.projectiles.flying.is_empty() && self.projectiles.pending.is_empty() {
             return;
         }
         let sight = self.sight();
@@ -146,17 +146,18 @@ impl WorldState {
                 shot.look(tick, dt, sight, &players);
             }
             for number in shot.arrivals(dt, sight, &players) {
-                if let Err(place) = shot.told.binary_search(&number) {
-                    shot.told.insert(place, number);
-                    let news = projectiles.news.entry(number).or_default();
-                    news.launches.push(shot.launch(tick, number));
+                if let Err(place) = shot.known_to.binary_search(&number) {
+                    shot.known_to.insert(place, number);
+                    let pending = projectiles.pending.entry(number).or_default();
+                    pending.launches.push(shot.launch(tick, number));
                 }
             }
         }
-        for (player, news) in std::mem::take(&mut projectiles.news) {
-            let launches = (!news.launches.is_empty())
-                .then_some(ServerMessage::ProjectileLaunch(news.launches));
-            let hits = (!news.hits.is_empty()).then_some(ServerMessage::ProjectileHit(news.hits));
+        for (player, pending) in std::mem::take(&mut projectiles.pending) {
+            let launches = (!pending.launches.is_empty())
+                .then_some(ServerMessage::ProjectileLaunch(pending.launches));
+            let hits =
+                (!pending.hits.is_empty()).then_some(ServerMessage::ProjectileHit(pending.hits));
             self.outbox
                 .extend(launches.into_iter().chain(hits).map(|message| Outgoing {
                     to: Some(player),

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use frolic_protocol::keep::{PlayerState, SavedPlayer, TOLD_BYTES_MAX};
-use frolic_protocol::store::HeardCount;
+use frolic_protocol::persist::{PlayerState, SavedPlayer, UNDELIVERED_BYTES_MAX};
+use frolic_protocol::store::HandledCount;
 use frolic_world::PlayerNumber;
 
 use super::Host;
 use crate::admission::{Identity, ResumeClaims, TOKEN_LIFETIME_S};
-use crate::seats::{AWAY_TOLD_MAX, Cut, Place, Seat, Seats};
+use crate::player_sessions::{AWAY_UNDELIVERED_MAX, Cut, Place, PlayerSession, PlayerSessions};
 use crate::store::InputWatermarks;
 
 /// Players who are remembered after they left; the platform stores the others.
@@ -20,10 +20,10 @@ const PLAYERS_EVERY_MS: u32 = 800;
 
 /// Limit of unacknowledged messages of all players together in one checkpoint, in
 /// bytes.
-const TOLD_TOGETHER_BYTES: usize = 4 * 1024 * 1024;
+const UNDELIVERED_TOGETHER_BYTES: usize = 4 * 1024 * 1024;
 /// Limit of unacknowledged messages of one player and of all, with the store writes
 /// of one tick, in bytes: many of those may wait for a database.
-const TOLD_WITH_STORE_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
+const UNDELIVERED_WITH_STORE_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
 /// Bytes of one player's open calls that always fit beside a write.
 const CALLS_BYTES_MIN: usize = 1024;
 /// Limit of queued messages of disconnected players with one operation, in bytes.
@@ -58,7 +58,7 @@ impl Returning {
 
     fn take(&mut self, player_id: &str) -> Option<SavedPlayer> {
         let player = self.players.remove(player_id)?;
-        if !player.session.is_empty() && self.returned.len() < AWAY_TOLD_MAX {
+        if !player.session.is_empty() && self.returned.len() < AWAY_UNDELIVERED_MAX {
             self.returned.push(player_id.to_owned());
         }
         Some(player)
@@ -123,19 +123,19 @@ impl Host {
     /// the next process must not handle again what this one has written, and must
     /// answer it.
     pub(super) fn ask_store(&mut self) {
-        self.keep_newcomers();
+        self.persist_newcomers();
         let Self {
             settings,
-            seats,
+            player_sessions,
             world,
             ..
         } = self;
         // The same messages may have caused operations. Those are stored with the
         // writes or before them, never after.
-        settings.keeper.hold(world);
-        let (ops_mark, newest_op) = (settings.keeper.ops_mark(), world.newest_op());
+        settings.persistence.hold(world);
+        let (ops_mark, newest_op) = (settings.persistence.ops_mark(), world.newest_op());
         settings.store.pass_on(world, || {
-            let (counts, named_mark) = heard_counts(seats);
+            let (counts, named_mark) = handled_counts(player_sessions);
             InputWatermarks {
                 counts,
                 after_mark: named_mark.max(ops_mark),
@@ -146,40 +146,41 @@ impl Host {
 
     /// Message counts are stored with a player's session, so the session must be
     /// stored first.
-    fn keep_newcomers(&mut self) {
-        let seats = &self.seats;
+    fn persist_newcomers(&mut self) {
+        let player_sessions = &self.player_sessions;
         let is_new = |number: &mut PlayerNumber| {
-            let seat = seats.get(*number);
-            seat.is_some_and(|seat| seat.named_mark.is_none())
+            let player_session = player_sessions.get(*number);
+            player_session.is_some_and(|player_session| player_session.named_mark.is_none())
         };
         let newcomers: Vec<PlayerNumber> = self.came_or_went.extract_if(.., is_new).collect();
-        self.keep_those(&newcomers, Counted::AsKept);
+        self.persist_players(&newcomers, Counted::AsPersisted);
     }
 
     /// Queues what must be persisted of this tick.
-    pub(super) fn keep(&mut self) {
-        let counted = self.heard_and_done();
-        self.keep_ops(counted);
+    pub(super) fn persist(&mut self) {
+        let counted = self.settled_counts();
+        self.persist_ops(counted);
         let tick_hz = self.world.tick_hz();
         let every = (tick_hz * PLAYERS_EVERY_MS / 1000).max(1);
         let tick = self.world.tick();
         let came_or_went = std::mem::take(&mut self.came_or_went);
-        let is_time = self.settings.keeper.keeps() && tick.is_multiple_of(every);
+        let is_time = self.settings.persistence.persists() && tick.is_multiple_of(every);
         if is_time {
-            let players = self.checkpoints(counted, |seat| {
-                seat.link().is_some() || seat.is_away_with_news()
+            let players = self.checkpoints(counted, |player_session| {
+                player_session.connection_id().is_some()
+                    || player_session.is_away_with_undelivered()
             });
-            self.settings.keeper.players(players);
+            self.settings.persistence.players(players);
         }
-        self.keep_those(&came_or_went, counted);
-        if is_time || self.settings.keeper.has_held(u64::MAX) {
+        self.persist_players(&came_or_went, counted);
+        if is_time || self.settings.persistence.has_held(u64::MAX) {
             self.look_at_counts();
         }
         let lifetime = u32::try_from(TOKEN_LIFETIME_S).unwrap_or(u32::MAX);
         if tick == tick_hz.saturating_mul(lifetime) {
             self.settings
                 .returning
-                .end(self.settings.keeper.is_persistent());
+                .end(self.settings.persistence.is_persistent());
             self.presence_changed = true;
         }
     }
@@ -187,39 +188,41 @@ impl Host {
     /// Persists operations, each together with how many messages of each player the
     /// world had handled by then: neither is stored without the other. Operations
     /// wait for pending writes that the same messages may have caused.
-    fn keep_ops(&mut self, counted: Counted) {
+    fn persist_ops(&mut self, counted: Counted) {
         let up_to = match counted {
             Counted::Now => self.world.newest_op(),
             Counted::AsSeen => self.last_look.newest_op,
-            Counted::AsKept => 0,
+            Counted::AsPersisted => 0,
         };
-        if self.settings.keeper.has_held(up_to) {
+        if self.settings.persistence.has_held(up_to) {
             let mut room = AWAY_WITH_OP_BYTES;
-            let players = self.checkpoints(counted, |seat| {
-                let cut = counted.cut(seat);
+            let players = self.checkpoints(counted, |player_session| {
+                let cut = counted.cut(player_session);
                 // A player's message may have caused what disconnected players
                 // missed.
-                seat.kept.received != cut.received
-                    || seat.link().is_none() && seat.kept.sent != cut.sent && {
-                        let left = room.checked_sub(seat.left_bytes());
-                        room = left.unwrap_or(room);
-                        left.is_some()
-                    }
+                player_session.persisted.received != cut.received
+                    || player_session.connection_id().is_none()
+                        && player_session.persisted.sent != cut.sent
+                        && {
+                            let left = room.checked_sub(player_session.left_bytes());
+                            room = left.unwrap_or(room);
+                            left.is_some()
+                        }
             });
-            self.settings.keeper.release(up_to, players);
+            self.settings.persistence.release(up_to, players);
         }
-        self.settings.keeper.compact(&self.world);
+        self.settings.persistence.compact(&self.world);
     }
 
     /// The counts for checkpoints that are made independently: pending store
     /// requests of scripts may result from the last messages of players. Until they
     /// are answered, those messages are not persisted as handled.
-    fn heard_and_done(&self) -> Counted {
+    fn settled_counts(&self) -> Counted {
         let store = &self.settings.store;
         match () {
             () if store.has_answered(store.asked()) => Counted::Now,
             () if store.has_answered(self.last_look.asked) => Counted::AsSeen,
-            () => Counted::AsKept,
+            () => Counted::AsPersisted,
         }
     }
 
@@ -233,8 +236,8 @@ impl Host {
                 asked: store.asked(),
                 newest_op: self.world.newest_op(),
             };
-            for (_, seat) in self.seats.iter_mut() {
-                seat.seen = seat.cut();
+            for (_, player_session) in self.player_sessions.iter_mut() {
+                player_session.seen = player_session.cut();
             }
         }
     }
@@ -243,51 +246,68 @@ impl Host {
     pub(super) fn checkpoints(
         &mut self,
         counted: Counted,
-        mut of: impl FnMut(&Seat) -> bool,
+        mut of: impl FnMut(&PlayerSession) -> bool,
     ) -> Vec<SavedPlayer> {
-        let (world, mark) = (&self.world, self.settings.keeper.next_mark());
-        let share = self.told_share();
-        let seats = self.seats.iter_mut().filter(|(_, seat)| of(seat));
-        seats
-            .filter_map(|(number, seat)| {
+        let (world, mark) = (&self.world, self.settings.persistence.next_mark());
+        let share = self.undelivered_share();
+        let player_sessions = self
+            .player_sessions
+            .iter_mut()
+            .filter(|(_, player_session)| of(player_session));
+        player_sessions
+            .filter_map(|(number, player_session)| {
                 let state = world.player_state(number)?;
-                Some(saved(seat, (counted, mark), state, share))
+                Some(saved(player_session, (counted, mark), state, share))
             })
             .collect()
     }
 
     /// Persists players who have just joined or left, with their last messages and
     /// the effects.
-    fn keep_those(&mut self, numbers: &[PlayerNumber], counted: Counted) {
+    fn persist_players(&mut self, numbers: &[PlayerNumber], counted: Counted) {
         if numbers.is_empty() {
             return;
         }
         // All at once: they share one mark.
-        let kept = (counted, self.settings.keeper.next_mark());
-        let share = self.told_share();
-        let Self { world, seats, .. } = self;
+        let persisted = (counted, self.settings.persistence.next_mark());
+        let share = self.undelivered_share();
+        let Self {
+            world,
+            player_sessions,
+            ..
+        } = self;
         let players = numbers.iter().filter_map(|number| {
-            let (seat, state) = (seats.get_mut(*number)?, world.player_state(*number)?);
-            Some(saved(seat, kept, state, share))
+            let (player_session, state) = (
+                player_sessions.get_mut(*number)?,
+                world.player_state(*number)?,
+            );
+            Some(saved(player_session, persisted, state, share))
         });
         let players = players.collect();
-        self.settings.keeper.players(players);
+        self.settings.persistence.players(players);
     }
 
     /// Bytes of unacknowledged messages per player in a checkpoint.
-    fn told_share(&self) -> usize {
-        let sizes = self.seats.iter().map(|(_, seat)| seat.left_bytes());
-        told_share(sizes, (TOLD_BYTES_MAX, TOLD_TOGETHER_BYTES))
+    fn undelivered_share(&self) -> usize {
+        let sizes = self
+            .player_sessions
+            .iter()
+            .map(|(_, player_session)| player_session.left_bytes());
+        undelivered_share(sizes, (UNDELIVERED_BYTES_MAX, UNDELIVERED_TOGETHER_BYTES))
     }
 
     /// A player leaves for good; in a persistent world they find their place again.
-    pub(super) fn keep_parting(&mut self, number: PlayerNumber, seat: &mut Seat) {
-        if !self.settings.keeper.keeps() {
+    pub(super) fn persist_leaving(
+        &mut self,
+        number: PlayerNumber,
+        player_session: &mut PlayerSession,
+    ) {
+        if !self.settings.persistence.persists() {
             return;
         }
-        let player_id = seat.identity.player_id.clone();
+        let player_id = player_session.identity.player_id.clone();
         let state = self.world.player_state(number);
-        match state.filter(|_| self.settings.keeper.is_persistent()) {
+        match state.filter(|_| self.settings.persistence.is_persistent()) {
             Some(state) => {
                 let player = SavedPlayer {
                     online: false,
@@ -295,12 +315,12 @@ impl Host {
                     received: 0,
                     sent: 0,
                     told: Vec::new(),
-                    ..saved(seat, (Counted::Now, 0), state, 0)
+                    ..saved(player_session, (Counted::Now, 0), state, 0)
                 };
                 self.settings.returning.remember(player.clone());
-                self.settings.keeper.player(player);
+                self.settings.persistence.player(player);
             }
-            None => self.settings.keeper.forget(&player_id),
+            None => self.settings.persistence.forget(&player_id),
         }
     }
 }
@@ -322,22 +342,25 @@ pub(super) enum Counted {
     /// As many as when last examined.
     AsSeen,
     /// As many as in the last checkpoint.
-    AsKept,
+    AsPersisted,
 }
 
 impl Counted {
-    fn cut(self, seat: &Seat) -> Cut {
+    fn cut(self, player_session: &PlayerSession) -> Cut {
         match self {
-            Counted::Now => seat.cut(),
-            Counted::AsSeen => seat.kept.max(seat.seen),
-            Counted::AsKept => seat.kept,
+            Counted::Now => player_session.cut(),
+            Counted::AsSeen => player_session.persisted.max(player_session.seen),
+            Counted::AsPersisted => player_session.persisted,
         }
     }
 }
 
 /// How many bytes each player may use for unacknowledged messages, so that all of
 /// these sizes together stay within `together`: most have little.
-fn told_share(sizes: impl Iterator<Item = usize>, (each, together): (usize, usize)) -> usize {
+fn undelivered_share(
+    sizes: impl Iterator<Item = usize>,
+    (each, together): (usize, usize),
+) -> usize {
     let (mut total, mut with_some) = (0usize, 0usize);
     for bytes in sizes.filter(|bytes| *bytes > 0) {
         total = total.saturating_add(bytes.min(each));
@@ -351,63 +374,73 @@ fn told_share(sizes: impl Iterator<Item = usize>, (each, together): (usize, usiz
 
 /// The handled-message counts of players who sent something since scripts last
 /// wrote to the store; and the mark of the queue that has all their sessions.
-fn heard_counts(seats: &mut Seats) -> (Vec<HeardCount>, u64) {
-    let has_spoken = |seat: &Seat| seat.store_received != seat.handled();
-    let spoken = seats.iter().filter(|(_, seat)| has_spoken(seat));
-    let sizes = spoken.map(|(_, seat)| seat.left_bytes());
-    let share = told_share(sizes, TOLD_WITH_STORE_BYTES);
-    let seats = seats.iter_mut().map(|(_, seat)| seat);
+fn handled_counts(player_sessions: &mut PlayerSessions) -> (Vec<HandledCount>, u64) {
+    let has_spoken =
+        |player_session: &PlayerSession| player_session.store_received != player_session.handled();
+    let spoken = player_sessions
+        .iter()
+        .filter(|(_, player_session)| has_spoken(player_session));
+    let sizes = spoken.map(|(_, player_session)| player_session.left_bytes());
+    let share = undelivered_share(sizes, UNDELIVERED_WITH_STORE_BYTES);
+    let player_sessions = player_sessions
+        .iter_mut()
+        .map(|(_, player_session)| player_session);
     let mut named_mark = 0;
-    let counts = seats.filter(|seat| has_spoken(seat)).map(|seat| {
-        named_mark = named_mark.max(seat.named_mark.unwrap_or(0));
-        heard_count(seat, share)
-    });
+    let counts = player_sessions
+        .filter(|player_session| has_spoken(player_session))
+        .map(|player_session| {
+            named_mark = named_mark.max(player_session.named_mark.unwrap_or(0));
+            handled_count(player_session, share)
+        });
     (counts.collect(), named_mark)
 }
 
-fn heard_count(seat: &mut Seat, told_bytes: usize) -> HeardCount {
-    let cut = seat.cut();
-    seat.store_received = cut.received;
+fn handled_count(player_session: &mut PlayerSession, undelivered_bytes: usize) -> HandledCount {
+    let cut = player_session.cut();
+    player_session.store_received = cut.received;
     // The last complete checkpoint is better than a part. But no other record says
     // that a call was received.
-    let (told, calls) = match seat.left_bytes() <= told_bytes {
-        true => (seat.left_to_tell(cut, told_bytes), Vec::new()),
+    let (undelivered, calls) = match player_session.left_bytes() <= undelivered_bytes {
+        true => (
+            player_session.undelivered(cut, undelivered_bytes),
+            Vec::new(),
+        ),
         false => (
             Vec::new(),
-            seat.left_open(cut, told_bytes.max(CALLS_BYTES_MIN)),
+            player_session.open_calls(cut, undelivered_bytes.max(CALLS_BYTES_MIN)),
         ),
     };
-    HeardCount {
-        player_id: seat.identity.player_id.clone(),
-        session: seat.session.clone(),
+    HandledCount {
+        player_id: player_session.identity.player_id.clone(),
+        session: player_session.session.clone(),
         received: cut.received,
         sent: cut.sent,
-        told,
+        told: undelivered,
         calls,
     }
 }
 
 /// A player's current state, on the way to the queue of that mark, with up to
-/// `told_bytes` of unacknowledged messages.
+/// `undelivered_bytes` of unacknowledged messages.
 fn saved(
-    seat: &mut Seat,
+    player_session: &mut PlayerSession,
     (counted, mark): (Counted, u64),
     state: PlayerState,
-    told_bytes: usize,
+    undelivered_bytes: usize,
 ) -> SavedPlayer {
-    let cut = counted.cut(seat);
-    let told = seat.left_to_tell(cut, told_bytes);
-    seat.note_kept(cut);
-    seat.kept_mark = mark;
-    seat.named_mark.get_or_insert(mark);
+    let cut = counted.cut(player_session);
+    let undelivered = player_session.undelivered(cut, undelivered_bytes);
+    player_session.note_persisted(cut);
+    player_session.persisted_mark = mark;
+    player_session.named_mark.get_or_insert(mark);
     SavedPlayer {
-        player_id: seat.identity.player_id.clone(),
+        player_id: player_session.identity.player_id.clone(),
         state,
-        online: matches!(seat.place, Place::Online(_)),
-        session: seat.session.clone(),
+        online: matches!(player_session.place, Place::Online(_)),
+        session: player_session.session.clone(),
         received: cut.received,
         sent: cut.sent,
-        told,
+        told: undelivered,
     }
 }
 
@@ -415,59 +448,60 @@ fn saved(
 mod tests {
     use std::sync::Arc;
 
-    use frolic_protocol::resume::KeptLog;
+    use frolic_protocol::resume::PersistedLog;
     use frolic_protocol::{ServerMessage, packet};
 
     use super::*;
-    use crate::link::ConnectionId;
-    use crate::session::Told;
+    use crate::incoming::ConnectionId;
+    use crate::session::ReliableMessage;
 
     /// Messages were sent to all players, and one of them has made a call.
-    fn crowd(bytes: usize) -> Seats {
-        let mut seats = Seats::default();
+    fn crowd(bytes: usize) -> PlayerSessions {
+        let mut player_sessions = PlayerSessions::default();
         for number in 1..=200 {
             let identity = Identity {
                 player_id: format!("client_{number}"),
                 ..Identity::default()
             };
-            let mut seat = Seat::new(identity, String::new(), ConnectionId::new(number, 1));
+            let mut player_session =
+                PlayerSession::new(identity, String::new(), ConnectionId::new(number, 1));
             let message = ServerMessage::Chat {
                 from: String::new(),
                 text: "x".repeat(bytes),
                 player_id: String::new(),
             };
-            let told = Told {
+            let reliable = ReliableMessage {
                 packet: packet::single(&message).into(),
                 message: Arc::new(message),
                 echo: None,
             };
-            seat.log.push(told, bytes);
-            seats.insert(number, seat);
+            player_session.log.push(reliable, bytes);
+            player_sessions.insert(number, player_session);
         }
-        if let Some(caller) = seats.get_mut(7) {
+        if let Some(caller) = player_sessions.get_mut(7) {
             caller.received = 1;
             caller.calls.taken(42, Some(1));
         }
-        seats
+        player_sessions
     }
 
     fn calls(bytes: &[u8]) -> Vec<u32> {
-        let kept = KeptLog::from_bytes(bytes, &|_| true);
-        let calls = kept.into_iter().flat_map(|kept| kept.calls);
+        let persisted = PersistedLog::from_bytes(bytes, &|_| true);
+        let calls = persisted.into_iter().flat_map(|persisted| persisted.calls);
         calls.map(|call| call.id).collect()
     }
 
     #[test]
     fn a_call_goes_with_a_write_however_many_messages_others_await() {
-        let (heard, _) = heard_counts(&mut crowd(400));
-        let [caller] = heard.as_slice() else {
-            panic!("only one has spoken: {heard:?}");
+        let (counts, _) = handled_counts(&mut crowd(400));
+        let [caller] = counts.as_slice() else {
+            panic!("only one has spoken: {counts:?}");
         };
         assert_eq!((caller.received, caller.sent), (1, 1));
         assert_eq!(calls(&caller.told), [42]);
         // Its own messages alone exceed the limit.
-        let (heard, _) = heard_counts(&mut crowd(5_000));
-        assert!(heard[0].told.is_empty());
-        assert_eq!(calls(&heard[0].calls), [42]);
+        let (counts, _) = handled_counts(&mut crowd(5_000));
+        assert!(counts[0].told.is_empty());
+        assert_eq!(calls(&counts[0].calls), [42]);
     }
 }

@@ -9,7 +9,7 @@ use frolic_protocol::{Args, ServerMessage, Welcome, packet};
 use frolic_world::{ClientView, TerrainView};
 
 use super::{Peer, Run, sha256};
-use crate::link::Lane;
+use crate::network::Lane;
 
 /// Events of one player that a world takes in a tick.
 const EVENTS_PER_TICK: usize = 32;
@@ -20,7 +20,7 @@ pub(super) struct Session {
     /// Messages that count, to the client.
     log: SentLog<ServerMessage>,
     /// How many of those have come from it.
-    pub heard: u32,
+    pub receive_count: u32,
     /// Events among them for which there was no tick yet.
     pub held: VecDeque<(String, Args)>,
     /// Connections that it had before this one.
@@ -43,7 +43,7 @@ pub(super) fn seed_of(run_seed: u64, number: u32, earlier_lines: u64) -> u64 {
 impl Run {
     /// A client's connection breaks: whatever is on its way is lost. Its
     /// character stays.
-    pub fn lose_line(&mut self, peer: usize) {
+    pub fn disconnect(&mut self, peer: usize) {
         let number = self.peers[peer].number;
         self.world.set_connected(number, false);
         let peer = &mut self.peers[peer];
@@ -96,7 +96,7 @@ impl Run {
             revision: String::new(),
             character: self.world.character_params(),
             resumption,
-            received: self.peers[peer].session.heard,
+            received: self.peers[peer].session.receive_count,
             sent,
         };
         let scene = ServerMessage::Scene {
@@ -111,28 +111,28 @@ impl Run {
         for message in self.meshes.iter().chain([&scene]) {
             peer.down.reliable(self.now_ms, packet::single(message));
         }
-        peer.tell_rest(self.now_ms);
+        peer.send_unwritten(self.now_ms);
     }
 }
 
 impl Peer {
     /// Sends a message if there is a connection; a reliable one waits for the
     /// next connection.
-    pub(super) fn tell(&mut self, now_ms: f64, message: &ServerMessage) {
+    pub(super) fn send(&mut self, now_ms: f64, message: &ServerMessage) {
         let packet = packet::single(message);
         if message.is_counted() {
             self.session.log.push(message.clone(), packet.len());
-            self.tell_rest(now_ms);
+            self.send_unwritten(now_ms);
         } else if self.greeted {
             self.down.reliable(now_ms, packet);
         }
     }
 
-    fn tell_rest(&mut self, now_ms: f64) {
+    fn send_unwritten(&mut self, now_ms: f64) {
         if !self.greeted {
             return;
         }
-        while let Some((_, message)) = self.session.log.next_untold() {
+        while let Some((_, message)) = self.session.log.next_unwritten() {
             self.down.reliable(now_ms, packet::single(message));
         }
     }

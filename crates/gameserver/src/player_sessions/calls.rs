@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use frolic_protocol::resume::KeptCall;
+use frolic_protocol::resume::PersistedCall;
 
-use super::seat::Cut;
+use super::player_session::Cut;
 
 /// Labelled calls that may wait to be handled.
 const LABELS_MAX: usize = 512;
@@ -66,7 +66,7 @@ impl Calls {
     }
 
     /// Restores a call of an earlier process.
-    pub fn inherit(&mut self, call: KeptCall) {
+    pub fn inherit(&mut self, call: PersistedCall) {
         let label = call.echo.and_then(|echo| serde_json::from_str(&echo).ok());
         self.add(Call {
             id: call.id,
@@ -101,9 +101,9 @@ impl Calls {
     }
 
     /// Answered calls that are persisted up to this moment need no second answer.
-    pub fn note_kept(&mut self, kept: Cut) {
-        let is_kept = |call: &Call| call.answer.is_some_and(|number| number <= kept.sent);
-        self.open.retain(|call| !is_kept(call));
+    pub fn note_persisted(&mut self, persisted: Cut) {
+        let is_persisted = |call: &Call| call.answer.is_some_and(|number| number <= persisted.sent);
+        self.open.retain(|call| !is_persisted(call));
     }
 
     /// Shifts the numbers of answers down by `smaller`.
@@ -124,14 +124,14 @@ impl Calls {
 
     /// The calls that were received up to this moment and not answered by then, in
     /// at most `bytes_max` bytes.
-    pub fn left_open(&self, at: Cut, bytes_max: usize) -> Vec<KeptCall> {
+    pub fn open_calls(&self, at: Cut, bytes_max: usize) -> Vec<PersistedCall> {
         let mut room = bytes_max;
-        let heard = self.open.iter().filter(|call| {
-            let is_heard = call.number.is_some_and(|number| number <= at.received);
-            is_heard && call.answer.is_none_or(|number| number > at.sent)
+        let handled = self.open.iter().filter(|call| {
+            let is_handled = call.number.is_some_and(|number| number <= at.received);
+            is_handled && call.answer.is_none_or(|number| number > at.sent)
         });
-        heard
-            .map(|call| KeptCall {
+        handled
+            .map(|call| PersistedCall {
                 id: call.id,
                 echo: call.label.as_ref().map(|label| label.to_string()),
             })
