@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the root file system of the image: rootfs.sh BINARY FOLDER. The binary, the libraries that it is linked with (the C
-# and C++ runtimes), certificates to check others with, and a user that is not root.
+# Creates the root file system of the image: rootfs.sh BINARY FOLDER. It contains the binary, the libraries that it links (C and
+# C++ runtimes), CA certificates, and an unprivileged user.
 set -eu
 
 binary=$1

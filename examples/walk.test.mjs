@@ -1,6 +1,6 @@
 // Both example clients against a real server, in one world: each walks, is
-// seen by the other, and comes back when the test cuts its line or kills the
-// world's server.
+// seen by the other, and reconnects when the test cuts its connection or kills
+// the world's server.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -85,13 +85,13 @@ async function walkTogether([adaName, first], [benName, second]) {
   for (const walker of [ada, ben]) {
     const { walked, acks, commands, met, ping, said } = await walker.result();
     assert.ok(walked > 5, `walked ${walked} m:\n${said}`);
-    // Whose line is cut misses what was on its way then; else only the last few are not waited for.
+    // A cut connection loses the acks in flight; otherwise only the last few are not waited for.
     const unanswered = walker === ada ? LAST_WORDS : commands / 2;
     assert.ok(acks >= commands - unanswered, `${acks} acks for ${commands} commands:\n${said}`);
     assert.equal(met, 1, said);
     assert.ok(ping < 5000, `a ping of ${ping} ms:\n${said}`);
   }
-  assert.equal(ben.lines.filter((text) => text === 'the line is lost').length, 1, ben.lines.join('\n'));
+  assert.equal(ben.lines.filter((text) => text === 'connection lost').length, 1, ben.lines.join('\n'));
   line.close();
 }
 

@@ -1,9 +1,9 @@
-// Walks in a circle through a world (docs/protocol.md): node walk.mjs [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
+// Walks in a circle through a world (docs/protocol/websocket.md): node walk.mjs [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws'; // Node 22 and browsers have a WebSocket of their own
 const [platform = 'http://127.0.0.1:5000', name = 'Ben', seconds = '20', room = ''] = process.argv.slice(2);
 const until = performance.now() + Number(seconds) * 1000;
-const [kept, players, near] = [new Map(), new Map(), new Set()]; // kept: the worlds that deltas may build on, by tick
+const [kept, players, near] = [new Map(), new Map(), new Set()]; // kept: worlds by tick, the baselines of deltas
 let [welcome, world, commands, inputs, acks, walked, ping] = [null, new Map(), 0, 0, 0, 0, 0];
 
 async function post(path, body, session = '') {
@@ -17,7 +17,7 @@ function send(socket, feature, action, payload = {}) { // each gets an ack or an
 }
 
 const hear = {
-  welcome(socket, message) { // its token brings us back to where we were, within a minute of a lost line
+  welcome(socket, message) { // its token resumes at the same position, within a minute of a lost connection
     console.log(welcome ? 'back as' : 'in as', message.entityId, 'in room', message.roomCode);
     welcome = message;
     send(socket, 'session', 'ping', { t: performance.now() });
@@ -47,11 +47,11 @@ const hear = {
 
 const receive = (socket, message) => hear[message.kind]?.(socket, message);
 const { session_token: session } = await post('/login', { username: name });
-const through = `${platform.replace('http', 'ws')}/api/rooms/${room}/ws`; // the same world, by the platform's own port
+const through = `${platform.replace('http', 'ws')}/api/rooms/${room}/ws`; // the same world, through the platform's port
 for (; performance.now() < until; await sleep(300)) {
-  if (welcome) console.log('the line is lost');
+  if (welcome) console.log('connection lost');
   const joined = await post('/join', { room_code: room || welcome?.roomCode }, session).catch((cause) => console.log(cause.message));
-  if (!joined) continue; // each time anew: a server that was killed comes back at another address
+  if (!joined) continue; // join again each time: a restarted server has another address
   const socket = new WebSocket(room ? through : joined.server_address, ['frolic.v2.json']);
   socket.on('open', () => send(socket, 'session', 'handshake', { ticket: joined.ticket, resumeToken: welcome?.resumeToken }));
   socket.on('message', (text) => receive(socket, JSON.parse(text)));

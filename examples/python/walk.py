@@ -1,4 +1,4 @@
-# Walks in a circle through a world (docs/protocol.md): python walk.py [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
+# Walks in a circle through a world (docs/protocol/websocket.md): python walk.py [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
 import asyncio, json, math, sys, time, urllib.request as web, websockets
 from websockets.asyncio.client import connect
 platform, name, seconds, room = sys.argv[1:] + ["http://127.0.0.1:5000", "Ada", "20", ""][len(sys.argv) - 1:]
@@ -6,7 +6,7 @@ until = time.monotonic() + float(seconds)
 through = f"{platform.replace('http', 'ws', 1)}/api/rooms/{room}/ws"  # the same world, by the platform's own port
 
 class my:
-    welcome, world, kept, players, near = {}, {}, {}, {}, set()  # kept: the worlds that deltas may build on, by tick
+    welcome, world, kept, players, near = {}, {}, {}, {}, set()  # kept: worlds by tick, the baselines of deltas
     commands = inputs = acks = walked = ping = 0
 
 def post(path, body, session=""):
@@ -33,7 +33,7 @@ async def snapshot(socket, tick, baseline, features, **_):  # a full one has no 
         my.near.add(id)
         print(f"near: {my.players[id]} at {my.world[id]['p']}", flush=True)
 
-async def hear(socket, message):
+async def receive(socket, message):
     match message["kind"]:
         case "welcome":  # its token brings us back to where we were, within a minute of a lost line
             print("back as" if my.welcome else "in as", message["entityId"], "in room", message["roomCode"], flush=True)
@@ -47,13 +47,13 @@ async def hear(socket, message):
 async def main():
     session = post("/login", {"username": name})["session_token"]
     while time.monotonic() < until:
-        try:  # each time anew: a server that was killed comes back at another address
+        try:  # join again each time: a restarted server has another address
             joined = post("/join", {"room_code": room or my.welcome.get("roomCode")}, session)
             async with connect(through if room else joined["server_address"], subprotocols=["frolic.v2.json"]) as socket:
                 await send(socket, "session", "handshake", ticket=joined["ticket"], resumeToken=my.welcome.get("resumeToken"))
-                while time.monotonic() < until: await hear(socket, json.loads(await socket.recv()))
+                while time.monotonic() < until: await receive(socket, json.loads(await socket.recv()))
                 return await send(socket, "session", "leave")
-        except (OSError, websockets.WebSocketException) as cause: print("the line is lost" if my.welcome else cause, flush=True)
+        except (OSError, websockets.WebSocketException) as cause: print("connection lost" if my.welcome else cause, flush=True)
         await asyncio.sleep(0.3)
 
 asyncio.run(main())

@@ -54,7 +54,7 @@ async function register(name) {
 
 /** A page with a signed-in session. */
 async function pageOf(login, viewport = WIDE) {
-  const kept = {
+  const saved = {
     token: login.session_token,
     clientId: login.client_id,
     username: login.username,
@@ -67,7 +67,7 @@ async function pageOf(login, viewport = WIDE) {
       context.addInitScript((session) => {
         if (!sessionStorage.getItem('prepared')) localStorage.setItem('frolic.session', session);
         sessionStorage.setItem('prepared', 'yes');
-      }, JSON.stringify(kept)),
+      }, JSON.stringify(saved)),
   });
 }
 

@@ -53,14 +53,14 @@ export async function readMap() {
 
   /** Removes collinear points. */
   const shortened = (points) => {
-    const kept = [];
+    const corners = [];
     for (let at = 0; at < points.length - 1;) {
       let next = points.length - 1;
       while (next > at + 1 && !clear(points[at], points[next], WIDTH_M)) next -= 1;
-      kept.push(points[next]);
+      corners.push(points[next]);
       at = next;
     }
-    return kept;
+    return corners;
   };
 
   return { way };

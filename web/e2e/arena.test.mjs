@@ -126,10 +126,10 @@ test('a shot lowers health, the hit is shown, and a knock-out counts', { timeout
   await ada.page.keyboard.press('Enter');
   await ada.page.getByLabel('Say something').fill('good game');
   await ada.page.keyboard.press('Enter');
-  const heard = () => window.__frolic.chat().filter((line) => line.text === 'good game' && line.from !== '').length;
-  await Promise.all([ada, ben].map((player) => player.until(heard)));
+  const received = () => window.__frolic.chat().filter((line) => line.text === 'good game' && line.from !== '').length;
+  await Promise.all([ada, ben].map((player) => player.until(received)));
   await picture(ada.page, 'arena-chat');
-  assert.equal(await ben.page.evaluate(heard), 1);
+  assert.equal(await ben.page.evaluate(received), 1);
   assert.deepEqual(ada.page.complaints, []);
   assert.deepEqual(ben.page.complaints, []);
   await Promise.all([ada.close(), ben.close()]);

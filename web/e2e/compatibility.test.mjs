@@ -76,19 +76,19 @@ const OP = { type: 'text', center: 'list', radius: 'count' };
 async function connect() {
   const socket = io(server.url, { reconnection: false, forceNew: true, transports: ['websocket'] });
   sockets.push(socket);
-  const kept = [];
+  const received = [];
   const waiting = [];
   socket.onAny((event, data) => {
     const at = waiting.findIndex((one) => one.event === event && one.fits(data));
     if (at >= 0) waiting.splice(at, 1)[0].resolve(data);
-    else kept.push({ event, data });
+    else received.push({ event, data });
   });
   const wait = (event, fits = () => true) => {
-    const at = kept.findIndex((one) => one.event === event && fits(one.data));
-    if (at >= 0) return Promise.resolve(kept.splice(at, 1)[0].data);
+    const at = received.findIndex((one) => one.event === event && fits(one.data));
+    if (at >= 0) return Promise.resolve(received.splice(at, 1)[0].data);
     return new Promise((resolve, reject) => {
       const late = setTimeout(
-        () => reject(new Error(`no ${event}; got ${JSON.stringify(kept.slice(-5))}`)),
+        () => reject(new Error(`no ${event}; got ${JSON.stringify(received.slice(-5))}`)),
         PATIENCE_MS,
       );
       waiting.push({ event, fits, resolve: (data) => (clearTimeout(late), resolve(data)) });
@@ -100,7 +100,7 @@ async function connect() {
     return wait(answer);
   };
   const hello = await wait('connected');
-  return { socket, kept, wait, ask, hello };
+  return { socket, received, wait, ask, hello };
 }
 
 test('Socket.IO: connection, worlds and operations', async () => {
@@ -173,11 +173,11 @@ test('Socket.IO: spells, builds, content and casts', async () => {
   has('spell.build_started', started, { job_id: 'text', spell_id: 'text' });
   const stages = [];
   for (let pct = 0; pct < 100;) {
-    const told = await ada.wait('job.progress', (one) => one.job_id === started.job_id);
-    has('job.progress', told, { job_id: 'text', stage: 'text', pct: 'count', message: 'text', extras: 'object' });
-    assert.ok(told.pct >= pct);
-    ({ pct } = told);
-    stages.push(told.stage);
+    const progress = await ada.wait('job.progress', (one) => one.job_id === started.job_id);
+    has('job.progress', progress, { job_id: 'text', stage: 'text', pct: 'count', message: 'text', extras: 'object' });
+    assert.ok(progress.pct >= pct);
+    ({ pct } = progress);
+    stages.push(progress.stage);
   }
   assert.deepEqual(stages, ['prepare', 'assemble_package', 'validate', 'finalize', 'done']);
   const ready = await bob.wait('spell.revision_ready', (one) => one.spell_id === spell_id);

@@ -12,9 +12,9 @@ import { binary, startServer } from './server.mjs';
 
 const ADMIN_TOKEN = 'admin-of-this-test-0123456789';
 const SCRIPT = `print("the world is up")
-local kept = {}
+local held = {}
 function OnTick()
-	for i = 1, 500 do kept[i] = tostring(i) end
+	for i = 1, 500 do held[i] = tostring(i) end
 end
 task.spawn(function()
 	while true do
@@ -64,7 +64,7 @@ async function pageOf(login, options = {}) {
   const page = await openPage(browser, options);
   if (login) {
     const session = { token: login.session_token, clientId: login.client_id, username: login.username };
-    await page.addInitScript((kept) => localStorage.setItem('frolic.session', JSON.stringify(kept)), session);
+    await page.addInitScript((saved) => localStorage.setItem('frolic.session', JSON.stringify(saved)), session);
   }
   return page;
 }

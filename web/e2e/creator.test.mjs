@@ -1,6 +1,6 @@
 // A creator on the site: uploads a package that is refused with a report, then a valid one, edits its page
 // and pictures, rolls a version out and back, and sees the dashboard, which other users cannot.
-// Covers: web/src/routes/create, crates/platform/src/store
+// Covers: web/src/routes/create, crates/platform/src/catalog
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -57,7 +57,7 @@ test('a guest starts, and an invalid package is refused with a report', async ()
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/create`);
   await page.getByText('Sign in to continue').waitFor();
-  await look(page, 'create-nobody');
+  await look(page, 'create-signed-out');
   await page.locator('[data-guest]').click();
   await page.getByText('Nothing here yet').waitFor();
   await look(page, 'create-empty');
@@ -168,7 +168,7 @@ test('a new version goes to beta, to a share, to everyone, and back', async () =
   const stable = page.locator('[data-channel=stable]');
   await stable.getByText('20 %').waitFor();
   await look(page, 'manage-versions');
-  await stable.locator('[data-everybody]').click();
+  await stable.locator('[data-everyone]').click();
   await page.waitForFunction(() => !document.querySelector('[data-channel=stable] [role=progressbar]'));
   assert.equal((await server.call('GET', '/api/games/tower')).body.version, '1.1.0');
   await stable.locator('[data-rollback]').click();

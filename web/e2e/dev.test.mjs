@@ -84,11 +84,11 @@ async function startDev(of) {
   const child = spawn(binary(), ['dev', of, '--port', '0', '--no-open'], { stdio: ['ignore', 'pipe', 'pipe'] });
   const lines = [];
   const waiting = [];
-  const heard = (line) => {
+  const onLine = (line) => {
     lines.push(line);
     for (const look of [...waiting]) look();
   };
-  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', heard);
+  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', onLine);
   const until = (pattern) =>
     new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error(`no ${pattern} in\n${lines.join('\n')}`)), 90_000);
@@ -147,7 +147,7 @@ test('saved changes are live with preserved state; broken code changes nothing',
 
   await shows(player, 'server one true');
   const took = await liveAfter(player, MAIN, server_script('two'), 'server two true');
-  console.info(`server script live after ${took.toFixed(0)} ms, its count kept`);
+  console.info(`server script live after ${took.toFixed(0)} ms, its count preserved`);
 
   await save(HUD, `${hud('broken')}\nlocal = 5`);
   await dev.until(/Hud\.luau:\d+: .*identifier/);

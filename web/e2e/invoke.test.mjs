@@ -74,7 +74,7 @@ test('a third-party client gets the same', async () => {
   assert.deepEqual([ok, value], [true, [5, joined.username]]);
   client.send('network', 'invoke', { id: 8, name: 'Refuse' });
   assert.equal((await result(8)).error, 'no coins');
-  client.send('network', 'invoke', { id: 9, name: 'Nobody' });
+  client.send('network', 'invoke', { id: 9, name: 'Unhandled' });
   assert.match((await result(9)).error, /nothing answers/);
   await client.close();
 });

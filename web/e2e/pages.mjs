@@ -120,7 +120,7 @@ function measureContrast(scheme) {
 
 /** A page with a session. */
 export function pageOf(browser, login, viewport = WIDE) {
-  const kept = {
+  const saved = {
     token: login.session_token,
     clientId: login.client_id,
     username: login.username,
@@ -130,6 +130,6 @@ export function pageOf(browser, login, viewport = WIDE) {
   return openPage(browser, {
     viewport,
     prepare: (context) =>
-      context.addInitScript((session) => localStorage.setItem('frolic.session', session), JSON.stringify(kept)),
+      context.addInitScript((session) => localStorage.setItem('frolic.session', session), JSON.stringify(saved)),
   });
 }

@@ -1,6 +1,6 @@
 # A stranger's Socket.IO client in Python, for socketio.test.mjs.
 """A stranger's Socket.IO client (python-socketio): makes a world, a spell, builds, publishes and casts it, and changes
-the ground. Prints one JSON object with what it heard. Run by socketio.test.mjs."""
+the ground. Prints one JSON object with the received events. Run by socketio.test.mjs."""
 import json
 import sys
 import threading
@@ -9,14 +9,14 @@ import socketio
 
 url = sys.argv[1]
 client = socketio.Client(reconnection=False)
-heard = []
+received = []
 arrived = threading.Condition()
 
 
 @client.on("*")
 def anything(event, data=None):
     with arrived:
-        heard.append((event, data))
+        received.append((event, data))
         arrived.notify_all()
 
 
@@ -24,11 +24,11 @@ def wait(event, test=lambda data: True):
     """The next event of this name; events before it are left."""
     with arrived:
         while True:
-            for at, (name, data) in enumerate(heard):
+            for at, (name, data) in enumerate(received):
                 if name == event and test(data):
-                    return heard.pop(at)[1]
+                    return received.pop(at)[1]
             if not arrived.wait(timeout=30):
-                sys.exit(f"no {event}; heard {[name for name, _ in heard]}")
+                sys.exit(f"no {event}; received {[name for name, _ in received]}")
 
 
 def ask(event, data, answer):

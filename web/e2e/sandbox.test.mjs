@@ -204,11 +204,11 @@ test('a third-party client edits and reads terrain in JSON, within the rules', a
   assert.deepEqual([chunk.x, chunk.y, chunk.z], [x, y, z]);
   assert.ok(chunk.version >= version && chunk.data.length > 0);
   assert.equal((await answer(client.send('terrain', 'chunk', { x: 999, y: 0, z: 0 }))).code, 'no_such_chunk');
-  const told = await client.next(
+  const listed = await client.next(
     (message) =>
       message.kind === 'snapshot' &&
       message.features.voxel?.versions.some((at) => at.x === x && at.y === y && at.z === z),
   );
-  assert.ok(told);
+  assert.ok(listed);
   await client.close();
 });

@@ -21,7 +21,7 @@ after(async () => {
 const showsHud = (player) => player.until(() => window.__frolic.hudTexts().includes('Falls: 0'));
 
 /** In the page: waits until fetched scripts are in the cache. */
-async function kept() {
+async function scriptsAreCached() {
   const settled = (request) =>
     new Promise((resolve, reject) => {
       request.onsuccess = () => resolve(request.result);
@@ -44,7 +44,7 @@ test('scripts are fetched from /cdn once, and the second visit costs under 2 KB'
   const player = await Player.enter(browser, server, { game: 'obby', prepare });
   await showsHud(player);
   assert.ok(fetched.length > 0, 'the first visit fetches from /cdn');
-  await player.page.evaluate(kept);
+  await player.page.evaluate(scriptsAreCached);
   fetched.length = 0;
   await player.page.goto('about:blank');
   await player.page.goto(`${server.url}/play/obby?gfx=low`);

@@ -134,12 +134,12 @@ test('a block hides chat in both directions, and a mute applies to oneself', asy
     await player.page.getByLabel('Say something').fill(text);
     await player.page.keyboard.press('Enter');
   };
-  const hears = (player, text) =>
+  const expectChat = (player, text) =>
     player.until((line) => window.__frolic.chat().some((known) => known.text === line), text);
-  const heard = (player) => player.page.evaluate(() => window.__frolic.chat().map((line) => line.text));
+  const chatOf = (player) => player.page.evaluate(() => window.__frolic.chat().map((line) => line.text));
 
   await say(eve, 'rude words');
-  await hears(ada, 'rude words');
+  await expectChat(ada, 'rude words');
   await ada.page.keyboard.press('Escape');
   await ada.page.locator('[data-panel=players]').click();
   await picture(ada.page, 'pause-players');
@@ -150,23 +150,23 @@ test('a block hides chat in both directions, and a mute applies to oneself', asy
   assert.equal(await ada.page.getByText('rude words').count(), 0, 'earlier messages are hidden');
 
   await say(eve, 'more of it');
-  await hears(bob, 'more of it');
+  await expectChat(bob, 'more of it');
   await say(ada, 'calm again');
-  await hears(bob, 'calm again');
+  await expectChat(bob, 'calm again');
   // Bob received both in this order, so messages to Ada and Eve were sent before.
   await say(bob, 'hello you two');
-  await Promise.all([hears(ada, 'hello you two'), hears(eve, 'hello you two')]);
-  assert.ok(!(await heard(ada)).includes('more of it'));
-  assert.ok(!(await heard(eve)).includes('calm again'));
+  await Promise.all([expectChat(ada, 'hello you two'), expectChat(eve, 'hello you two')]);
+  assert.ok(!(await chatOf(ada)).includes('more of it'));
+  assert.ok(!(await chatOf(eve)).includes('calm again'));
 
   // Stored with the account: the block persists after a reload.
   await ada.page.reload();
   await ada.ready(server);
   await say(eve, 'still there?');
-  await hears(bob, 'still there?');
+  await expectChat(bob, 'still there?');
   await say(bob, 'she is');
-  await hears(ada, 'she is');
-  assert.ok(!(await heard(ada)).includes('still there?'));
+  await expectChat(ada, 'she is');
+  assert.ok(!(await chatOf(ada)).includes('still there?'));
   assert.ok(adaName !== eveName);
   await Promise.all([ada.close(), eve.close(), bob.close()]);
 });

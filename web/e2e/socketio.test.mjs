@@ -25,25 +25,25 @@ after(async () => {
 /** A connected client that buffers every event. */
 async function connect(options = {}) {
   const socket = io(server.url, { reconnection: false, forceNew: true, ...options });
-  const kept = [];
+  const received = [];
   const waiting = [];
   socket.onAny((event, data) => {
     const at = waiting.findIndex((wish) => wish.event === event && wish.test(data));
     if (at >= 0) waiting.splice(at, 1)[0].resolve(data);
-    else kept.push({ event, data });
+    else received.push({ event, data });
   });
   const client = {
     socket,
-    kept,
+    received,
     wait(event, test = () => true) {
-      const at = kept.findIndex((one) => one.event === event && test(one.data));
-      if (at >= 0) return Promise.resolve(kept.splice(at, 1)[0].data);
+      const at = received.findIndex((one) => one.event === event && test(one.data));
+      if (at >= 0) return Promise.resolve(received.splice(at, 1)[0].data);
       return new Promise((resolve, reject) => {
         const late = setTimeout(
           () =>
             reject(
               new Error(
-                `no ${event}; heard ${kept.map((one) => one.event)}; ${JSON.stringify(kept.filter((one) => one.event === 'error'))}`,
+                `no ${event}; received ${received.map((one) => one.event)}; ${JSON.stringify(received.filter((one) => one.event === 'error'))}`,
               ),
             ),
           PATIENCE_MS,
@@ -69,7 +69,10 @@ async function publish(client, spell_id, code, channel = 'stable') {
     { spell_id, code, options: { cooldown_s: 0.2, cost: 10 } },
     'spell.build_started',
   );
-  const done = await client.wait('job.progress', (told) => told.job_id === started.job_id && told.pct === 100);
+  const done = await client.wait(
+    'job.progress',
+    (progress) => progress.job_id === started.job_id && progress.pct === 100,
+  );
   assert.equal(done.extras.status, 'done', JSON.stringify(done));
   const revision_id = done.extras.result_revision_id;
   await client.ask('spell.publish', { spell_id, revision_id, channel }, 'spell.active_update');
@@ -184,8 +187,8 @@ test('every event, two isolated worlds, and one log', async () => {
   await ada.ask('request_spell', { type: 'subtract', center: [8, 6, 8], radius: 1 }, 'apply_op');
   assert.equal((await bob.ask('ping', {}, 'pong')).world_id, null);
   for (const foreign of ['apply_op', 'spell.cast_event', 'world_cleared']) {
-    assert.ok(!eve.kept.some((one) => one.event === foreign), `${foreign} reached another world`);
-    assert.ok(!bob.kept.some((one) => one.event === foreign), `${foreign} reached somebody who left`);
+    assert.ok(!eve.received.some((one) => one.event === foreign), `${foreign} reached another world`);
+    assert.ok(!bob.received.some((one) => one.event === foreign), `${foreign} reached a client that left`);
   }
 });
 
@@ -256,13 +259,13 @@ test(
     const { stdout } = await promisify(execFile)(process.env.PYTHON_SOCKETIO, [program, server.url], {
       timeout: 100_000,
     });
-    const heard = JSON.parse(stdout);
-    assert.equal(heard.stage, 'done');
-    assert.equal(heard.channel, 'stable');
-    assert.equal(heard.cast_world, heard.world_id);
-    assert.equal(heard.cast_spell, heard.spell_id);
-    assert.equal(heard.op, 'subtract');
-    assert.equal(heard.pong.clients, 1);
-    assert.equal(heard.left, heard.world_id);
+    const received = JSON.parse(stdout);
+    assert.equal(received.stage, 'done');
+    assert.equal(received.channel, 'stable');
+    assert.equal(received.cast_world, received.world_id);
+    assert.equal(received.cast_spell, received.spell_id);
+    assert.equal(received.op, 'subtract');
+    assert.equal(received.pong.clients, 1);
+    assert.equal(received.left, received.world_id);
   },
 );

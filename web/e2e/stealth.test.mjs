@@ -44,7 +44,7 @@ test('guards patrol, notice the player, and a caught player starts again', async
   assert.deepEqual(
     before.map((guard) => guard.npc),
     ['idle', 'idle', 'idle', 'idle'],
-    'nobody looks at the gate',
+    'no guard looks at the gate',
   );
   const walked = (start) =>
     window.__frolic.entities().some((entity) => {

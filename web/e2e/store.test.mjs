@@ -1,6 +1,6 @@
 // The store: the sample games exist on an empty installation, look right
 // at any width, and every dead end says what to do next.
-// Covers: web/src/routes, web/src/lib, crates/platform/src/store
+// Covers: web/src/routes, web/src/lib, crates/platform/src/catalog
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { after, before, test } from 'node:test';
@@ -202,14 +202,14 @@ test('the search field stays in its place from page to page', async () => {
   for (const path of ['/', '/sign-in', '/docs/api', '/search']) await measure(path);
   const account = { username: 'Header Tester', password: 'a long enough password' };
   const made = await server.call('POST', '/api/register', { body: account });
-  const kept = {
+  const saved = {
     token: made.body.session_token,
     clientId: made.body.client_id,
     username: made.body.username,
     kind: 'account',
     role: 'player',
   };
-  await page.evaluate((session) => localStorage.setItem('frolic.session', session), JSON.stringify(kept));
+  await page.evaluate((session) => localStorage.setItem('frolic.session', session), JSON.stringify(saved));
   for (const path of ['/search', '/account']) await measure(path);
   assert.equal(places.size, 1, [...places].join(', '));
   await page.context().close();

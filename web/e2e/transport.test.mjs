@@ -158,7 +158,7 @@ test('with 200 ms, 5 % loss and 30 ms jitter input is immediate, and positions a
       context.diagnostic(
         `rtt ${Math.round(now.rttMs)} ms, ${line.counts.lost} of ${line.counts.lost + line.counts.passed} packets lost, ${corrected} corrections`,
       );
-      assert.ok(line.counts.lost > 5, 'the line was bad');
+      assert.ok(line.counts.lost > 5, 'the network lost packets');
       assert.ok(now.rttMs > 150, `a round trip of ${now.rttMs} ms`);
       assert.ok(now.pendingInputs > 6, 'shown before the server has said so');
     });

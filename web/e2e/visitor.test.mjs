@@ -1,6 +1,6 @@
 // A visitor of the store: rows, tags and search lead to a game; its page describes it, explains its rank,
 // lists running worlds; a like counts once; everything works with the keyboard.
-// Covers: web/src/routes, web/src/lib, crates/platform/src/store
+// Covers: web/src/routes, web/src/lib, crates/platform/src/catalog
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, openPage } from './browser.mjs';
@@ -94,7 +94,7 @@ test('a game page: a like counts once, the rank is explained, a running world ca
   await page.locator('[data-why]').click();
   const parts = page.locator('[data-ranking] li');
   await parts.first().waitFor();
-  assert.ok((await parts.count()) >= 3, 'players, plays and likes are told apart');
+  assert.ok((await parts.count()) >= 3, 'players, plays and likes are distinguishable');
   await look(page, 'game-why');
   await page.keyboard.press('Escape');
   await parts.first().waitFor({ state: 'detached' });

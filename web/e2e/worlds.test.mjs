@@ -54,7 +54,7 @@ test('a world is created, hidden, shared, saved, restored and deleted', async ()
   await card.getByText('private').waitFor();
   await look(page, 'worlds-list');
   const worldId = await card.getAttribute('data-world');
-  assert.deepEqual((await server.call('GET', '/worlds')).body.worlds, [], 'nobody else sees it');
+  assert.deepEqual((await server.call('GET', '/worlds')).body.worlds, [], 'no other user sees it');
   assert.equal((await server.call('GET', `/world/${worldId}`)).status, 404);
 
   // A friend with the link can join; one with the id cannot.
@@ -78,7 +78,7 @@ test('a world is created, hidden, shared, saved, restored and deleted', async ()
   await page.getByRole('button', { name: 'Restore' }).click();
   await page.locator('[data-confirm]').click();
   await friend.until(() => window.__frolic.phase === 'reconnecting');
-  await page.getByText('Before going back').waitFor();
+  await page.getByText('Before restoring').waitFor();
   await friend.until(
     () => window.__frolic.ready && window.__frolic.phase === 'playing' && window.__frolic.position() !== null,
   );

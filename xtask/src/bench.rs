@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds the release binary, runs benchmarks and keeps
+//! `cargo xtask bench`: builds the release binary, runs benchmarks and stores
 //! their figures in bench/results.json, so that a change shows in a diff.
 
 mod results;
@@ -17,10 +17,11 @@ use crate::{browser, dist};
 use results::Results;
 use scenarios::{DEBUG_BUILD, Program, Scenario, Wish};
 
-/// Measures what is asked for, prints tables, and keeps the figures.
+/// Runs the requested benchmarks, prints tables, and stores the figures.
 ///
 /// # Errors
-/// When a benchmark failed; the others are measured and kept all the same.
+/// Fails when a benchmark failed; the others are measured and stored
+/// regardless.
 pub fn run(workspace: &Workspace, progress: &Progress, args: &[String]) -> Result<()> {
     let wish = Wish::of(args)?;
     let frolic = dist::build(workspace, progress, "release")?;
@@ -142,10 +143,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_not_kept() {
+    fn programs_are_not_stored() {
         let figures = json!([{ "scene": "fib", "ms": 2.5, "bytecode": "c0ffee" }]);
-        let kept = json!([{ "scene": "fib", "ms": 2.5 }]);
-        assert_eq!(without_programs(figures), kept);
+        let expected = json!([{ "scene": "fib", "ms": 2.5 }]);
+        assert_eq!(without_programs(figures), expected);
         assert_eq!(without_programs(json!({ "a": 1 })), json!({ "a": 1 }));
     }
 

@@ -119,7 +119,7 @@ mod tests {
     use crate::progress::Progress;
 
     #[test]
-    fn a_browser_that_does_not_start_is_found_out_and_told_in_one_sentence() {
+    fn a_browser_that_does_not_start_is_reported_in_one_sentence() {
         // A program that is there and is no browser, as one without its libraries.
         let workspace = Workspace::locate().unwrap();
         let browser = env::current_exe().unwrap();

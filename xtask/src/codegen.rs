@@ -72,7 +72,7 @@ impl Export {
         Ok(Self { folder })
     }
 
-    /// What the tests that export have to have in their environment.
+    /// The environment variables of the tests that export.
     pub fn variables(&self) -> [(String, OsString); 3] {
         let (name, value) = LARGE_INT;
         [

@@ -1,6 +1,6 @@
-//! `cargo xtask fuzz`: libFuzzer on every decoder of bytes that others make.
-//! What is tried is in crates/fuzzing, the programs around it in fuzz/; the
-//! corpus and what was found are kept in the target directory.
+//! `cargo xtask fuzz`: libFuzzer on every decoder of untrusted bytes. The
+//! targets' code is in crates/fuzzing, the programs around it in fuzz/; the
+//! corpus and findings are in the target directory.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 /// libFuzzer's own limits: memory, one input, and the length of inputs.
 const LIMITS: [&str; 3] = ["-rss_limit_mb=2048", "-timeout=20", "-max_len=8192"];
 
-/// Runs one target, or all, for `seconds` each.
+/// Runs one target, or all, for a number of seconds each.
 pub fn run(
     workspace: &Workspace,
     progress: &Progress,
@@ -74,7 +74,7 @@ fn one(workspace: &Workspace, step: &Step, target: &str, seconds: u32) -> Result
     let (corpus, artifacts) = (folder.join("corpus"), folder.join("artifacts"));
     let (corpus, artifacts) = (corpus.join(target), artifacts.join(target));
     for made in [&corpus, &artifacts] {
-        fs::create_dir_all(made).with_context(|| format!("cannot make {}", made.display()))?;
+        fs::create_dir_all(made).with_context(|| format!("cannot create {}", made.display()))?;
     }
     let mut seeds = Command::new(workspace.example("seeds"));
     step.run(seeds.arg(target).arg(&corpus))?;
@@ -95,8 +95,8 @@ fn one(workspace: &Workspace, step: &Step, target: &str, seconds: u32) -> Result
 /// libFuzzer's last line of figures, and how many inputs are worth keeping.
 fn summary(output: &str, corpus: &Path) -> String {
     let done = output.lines().rev().find(|line| line.starts_with("Done "));
-    let kept = fs::read_dir(corpus).map_or(0, Iterator::count);
-    format!("{}, {kept} inputs kept", done.unwrap_or("stopped"))
+    let count = fs::read_dir(corpus).map_or(0, Iterator::count);
+    format!("{}, {count} inputs stored", done.unwrap_or("stopped"))
 }
 
 #[cfg(test)]
@@ -107,6 +107,6 @@ mod tests {
     fn the_summary_says_how_much_was_tried() {
         let output = "INFO: Seed: 1\nDone 5003 runs in 11 second(s)\n";
         let said = summary(output, Path::new("no such folder"));
-        assert_eq!(said, "Done 5003 runs in 11 second(s), 0 inputs kept");
+        assert_eq!(said, "Done 5003 runs in 11 second(s), 0 inputs stored");
     }
 }

@@ -69,21 +69,21 @@ fn build(workspace: &Workspace, step: &Step) -> Result<()> {
     facts.extend(PAIRED_FLAGS);
     let hash = stamp::hash(&inputs, &facts)?;
 
-    // Kept by hash among the tools: a fresh clone with a warm cache, or a
+    // Cached by hash among the tools: a fresh clone with a warm cache, or a
     // change of branch, costs a copy.
-    let kept = workspace.tools().join("luau").join(format!("{hash}.wasm"));
-    if kept.is_file() {
+    let cached = workspace.tools().join("luau").join(format!("{hash}.wasm"));
+    if cached.is_file() {
         step.note("unchanged");
     } else {
         let python = python::install(workspace, step, &ZIG)?;
-        compile(workspace, step, &python, &shim, &luau, &kept)?;
-        let size = fs::metadata(&kept).map_or(0, |file| file.len());
+        compile(workspace, step, &python, &shim, &luau, &cached)?;
+        let size = fs::metadata(&cached).map_or(0, |file| file.len());
         step.note(format!("{} KB", size / 1000));
     }
-    copy_if_changed(&kept, &workspace.web_wasm().join("luau.wasm"))
+    copy_if_changed(&cached, &workspace.web_wasm().join("luau.wasm"))
 }
 
-/// luau0-src keeps Luau in a subfolder of the crate.
+/// luau0-src has Luau in a subfolder of the crate.
 fn luau_folder(package: &Path) -> Result<PathBuf> {
     [package.join("luau"), package.to_path_buf()]
         .into_iter()
@@ -97,7 +97,7 @@ fn compile(
     python: &Python,
     shim: &Path,
     luau: &Path,
-    kept: &Path,
+    cached: &Path,
 ) -> Result<()> {
     let mut sources = Vec::new();
     for folder in [
@@ -107,9 +107,9 @@ fn compile(
     ] {
         sources.extend(files_with_extension(&folder, &["cpp", "s"])?);
     }
-    let folder = kept.parent().context("the tools folder has no parent")?;
+    let folder = cached.parent().context("the tools folder has no parent")?;
     fs::create_dir_all(folder)?;
-    let partial = kept.with_extension("partial");
+    let partial = cached.with_extension("partial");
     let cache = workspace.tools().join("zig-cache");
     let mut zig = python.command();
     // One command: zig compiles the files in parallel and caches each object.
@@ -127,7 +127,7 @@ fn compile(
     }
     step.say("zig c++");
     step.run(&mut zig)?;
-    fs::rename(&partial, kept).context("zig wrote no module")
+    fs::rename(&partial, cached).context("zig wrote no module")
 }
 
 fn files_with_extension(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {

@@ -102,7 +102,7 @@ enum Command {
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        // Printed by hand: a backtrace of the build does not help.
+        // Printed by hand: a backtrace of the build helps no one.
         Err(error) => {
             eprintln!("\nerror: {error:#}");
             ExitCode::FAILURE

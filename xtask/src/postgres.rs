@@ -17,7 +17,7 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 /// The oldest whose `initdb` knows what the tests ask of it.
 const VERSION_MIN: u32 = 15;
 
-/// What apt installs where the distribution's own is new enough …
+/// The apt packages where the distribution's own is new enough …
 const OWN: &[&str] = &["apt-get install -y postgresql"];
 /// … and where it is older: from Postgres's own archive, which Debian and
 /// Ubuntu have a program for.
@@ -63,7 +63,8 @@ fn missing() -> String {
     )
 }
 
-/// The command for users other than root, by the version that apt would install.
+/// The commands for a user who is not root, by the version that apt would
+/// install.
 fn advice(candidate: Option<u32>) -> String {
     let typed = |commands: &[&str]| {
         let commands: Vec<String> = commands.iter().map(|one| format!("sudo {one}")).collect();

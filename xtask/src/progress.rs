@@ -1,6 +1,6 @@
-//! What a person sees while the build works: one line per step with a spinner
-//! and the newest line of the tool's output, or plain lines when the output
-//! goes to a file or to CI. A tool's full output is shown only when it fails.
+//! Progress output of the build: one line per step with a spinner and the
+//! newest line of the tool's output, or plain lines when the output goes to a
+//! file or to CI. A tool's full output is shown only when it fails.
 
 use std::env;
 use std::io::{BufRead, BufReader, IsTerminal, Read};

@@ -76,7 +76,7 @@ impl Stamp {
 }
 
 fn update(hasher: &mut Sha256, bytes: &[u8]) {
-    // The length keeps "ab"+"c" and "a"+"bc" apart.
+    // The length distinguishes "ab"+"c" from "a"+"bc".
     hasher.update((bytes.len() as u64).to_le_bytes());
     hasher.update(bytes);
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask test`: everything that can be checked, with one command. It
-//! installs what it needs, goes on after a failure, and ends with the line
-//! `N passed, N failed`. Each Rust, web and browser test counts, and so does
-//! each check (formatting, lints, types, …).
+//! `cargo xtask test`: every check and test, with one command. It installs what
+//! it needs, continues after a failure, and ends with the line `N passed, N
+//! failed`. Each Rust, web and browser test counts, and so does each check
+//! (formatting, lints, types, …).
 
 mod changed;
 mod counts;
@@ -91,7 +91,8 @@ impl Suite<'_> {
         if !self.part("tools", tools::check_for_tests(self.progress)) || !self.build_site() {
             return;
         }
-        // What waits for the network, and the web checks, beside the compiler.
+        // Steps that wait for the network, and the web checks, run beside the
+        // compiler.
         let (built, programs) = thread::scope(|scope| {
             let programs = scope.spawn(|| {
                 let programs = programs::install(self.workspace, self.progress);
@@ -136,8 +137,7 @@ impl Suite<'_> {
         });
     }
 
-    /// Tests that need a program: what kept it from being installed is their
-    /// failure.
+    /// Tests that need a program fail with the reason why it was not installed.
     fn with<P>(&self, name: &str, program: Result<P>, tests: impl FnOnce(&P)) {
         match program {
             Ok(program) => tests(&program),
@@ -158,7 +158,7 @@ impl Suite<'_> {
         });
     }
 
-    /// Node's own test runner in `web/`, with the path of the server's binary.
+    /// Runs Node's test runner in `web/`, with the path of the server's binary.
     fn node_test(&self) -> Command {
         let mut node = Command::new("node");
         node.current_dir(self.workspace.web()).args([
@@ -297,8 +297,8 @@ impl Suite<'_> {
 
     fn rust_run(&self) -> Run<'_> {
         let mut run = Run::default();
-        // The same commit gives the same verdict: property tests try the same
-        // cases each time, unless the variable asks for others.
+        // The same commit gives the same result: property tests try the same
+        // cases each time, unless a variable selects others.
         if env::var_os(PROPERTY_SEED).is_none() {
             run.variables.push((PROPERTY_SEED.to_owned(), "1".into()));
         }
@@ -446,7 +446,7 @@ fn browser_test_files(workspace: &Workspace) -> Result<Vec<String>> {
         }
     }
     files.sort();
-    // One file by name, for work on it: FROLIC_E2E=play.
+    // One file by name, for work on that file: FROLIC_E2E=play.
     if let Ok(wanted) = env::var("FROLIC_E2E") {
         files.retain(|file| file.contains(&wanted));
     }

@@ -235,8 +235,8 @@ fn undeclared_tests(root: &Path, files: &BTreeSet<String>) -> Vec<String> {
     complaints
 }
 
-/// What a clone would contain. Files that git does not know (another
-/// checkout's leftovers, an editor's backup) do not count.
+/// The files that a clone would contain. Files that git does not know (another
+/// checkout's leftovers, an editor's backup) are ignored.
 fn tracked_files(root: &Path) -> Result<BTreeSet<String>> {
     let output = Command::new("git")
         .current_dir(root)

@@ -13,7 +13,7 @@ use self::python::Version;
 use crate::progress::{Progress, Step};
 use crate::workspace::Workspace;
 
-/// What Vite and its plugins ask for; the same as in web/package.json.
+/// The minimum for Vite and its plugins; the same as in web/package.json.
 const NODE_MIN: (u32, u32) = (20, 19);
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 
@@ -44,9 +44,9 @@ const NPM: Tool = Tool {
     otherwise: "install it with Node.js from https://nodejs.org",
 };
 
-/// What the build asks of Python: enough to unpack a wheel.
+/// The minimum for the build: enough to unpack a wheel.
 pub const PYTHON_MIN: Version = (3, 8);
-/// What the tests ask: the example client has `match`, and the newest S3
+/// The minimum for the tests: the example client has `match`, and the newest S3
 /// server and schemathesis run on nothing older.
 pub const PYTHON_FOR_TESTS_MIN: Version = (3, 10);
 
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_versions_of_node_are_told_apart() {
+    fn old_versions_of_node_are_recognized() {
         for good in ["v20.19.0", "v20.20.2", "v22.0.0", "v100.1.0-nightly"] {
             assert!(is_new_enough(good), "{good}");
         }

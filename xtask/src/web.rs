@@ -27,8 +27,8 @@ fn install(workspace: &Workspace, step: &Step, folder: &Path) -> Result<()> {
     let node = tools::first_line("node", &["--version"]).unwrap_or_default();
     let inputs = ["package.json", "package-lock.json"].map(|name| folder.join(name));
     let inputs = stamp::hash(&inputs, &[&node])?;
-    // Inside node_modules, because it says what is in there: deleting
-    // the folder deletes the stamp.
+    // Inside node_modules, because it describes that folder's contents:
+    // deleting the folder deletes the stamp.
     let stamp = folder.join("node_modules/.frolic-stamp");
     if fs::read_to_string(&stamp).is_ok_and(|recorded| recorded == inputs) {
         step.note("unchanged");

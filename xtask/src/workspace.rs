@@ -1,5 +1,5 @@
-//! Where things are: the checkout, cargo's target directory, and the folder
-//! inside it where the build keeps its own tools and stamps.
+//! Paths of the build: the checkout, cargo's target directory, and the folder
+//! inside it for the build's own tools and stamps.
 
 use std::env;
 use std::ffi::OsString;
@@ -37,7 +37,8 @@ impl Workspace {
         })
     }
 
-    /// The crates of the workspace and what each depends on, as cargo tells it.
+    /// The crates of the workspace and their dependencies, as cargo reports
+    /// them.
     pub fn graph(&self) -> Result<Value> {
         metadata(&self.root, &["--no-deps"])
     }

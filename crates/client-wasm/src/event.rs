@@ -277,7 +277,7 @@ mod tests {
 
     use super::*;
 
-    fn told(event: ClientEvent) -> Json {
+    fn as_json(event: ClientEvent) -> Json {
         let text = CoreEvent::from(event).to_json();
         serde_json::from_str(&text).expect("an event is JSON")
     }
@@ -290,11 +290,11 @@ mod tests {
             player_id: "user_1".into(),
         };
         assert_eq!(
-            told(chat),
+            as_json(chat),
             json!({ "type": "chat", "from": "Ada", "text": "hi", "playerId": "user_1" })
         );
         assert_eq!(
-            told(ClientEvent::ScriptsStarted),
+            as_json(ClientEvent::ScriptsStarted),
             json!({ "type": "scriptsStarted" })
         );
     }
@@ -312,7 +312,7 @@ mod tests {
             details,
         };
         assert_eq!(
-            told(details),
+            as_json(details),
             json!({
                 "type": "details",
                 "entity": 20_000_001,
@@ -324,14 +324,14 @@ mod tests {
             args: Args(vec![Value::Entity(7), place]),
         };
         assert_eq!(
-            told(remote),
+            as_json(remote),
             json!({ "type": "event", "name": "Scored", "args": [{ "$e": 7 }, { "$v": [1.0, 2.0, 3.0] }] })
         );
     }
 
     #[test]
     fn an_invoke_is_answered_or_fails() {
-        let answer = |result| told(ClientEvent::InvokeResult { id: 3, result });
+        let answer = |result| as_json(ClientEvent::InvokeResult { id: 3, result });
         assert_eq!(
             answer(Ok(Args(vec![Value::Bool(true)]))),
             json!({ "type": "invokeResult", "id": 3, "values": [true] })

@@ -65,7 +65,7 @@ pub struct Client {
     scripts: Scripts,
     input: CharacterInput,
     stream: StreamReader,
-    talk: ReliableChannel,
+    channel: ReliableChannel,
     assembler: Assembler,
     reliable: Outbox,
     datagrams: VecDeque<Vec<u8>>,
@@ -120,8 +120,8 @@ impl Client {
         resume_token: Option<String>,
         name: Option<String>,
     ) {
-        let known = self.talk.token().cloned();
-        let received = known.is_some().then(|| self.talk.received());
+        let known = self.channel.token().cloned();
+        let received = known.is_some().then(|| self.channel.received());
         self.send(&ClientMessage::Handshake {
             version: BINARY_VERSION,
             ticket,
@@ -133,14 +133,14 @@ impl Client {
 
     /// The newest token that resumes this session; none before the welcome.
     pub fn resume_token(&self) -> Option<&str> {
-        self.talk.token().map(String::as_str)
+        self.channel.token().map(String::as_str)
     }
 
     /// Resumes the session of a client whose connection is lost: its received and
     /// unsent messages, and its resume token. Call it before the handshake.
     pub fn take_over(&mut self, old: &mut Client) {
-        self.talk = std::mem::take(&mut old.talk);
-        self.talk.hang_up();
+        self.channel = std::mem::take(&mut old.channel);
+        self.channel.hang_up();
         self.scripts.take_over(&mut old.scripts);
         // Counted as received, so they are not sent again.
         self.events.extend(old.events.drain(..).filter(is_counted));
@@ -195,7 +195,7 @@ impl Client {
 
     fn handle(&mut self, message: ServerMessage, now_ms: f64) {
         if message.is_counted() {
-            self.talk.heard();
+            self.channel.note_received();
         }
         self.count_script_bytes(&message);
         match message {
@@ -208,31 +208,31 @@ impl Client {
                 for gone in players.iter().filter(|player| player.left) {
                     self.shots.arm(gone.number, None);
                 }
-                self.tell(ClientEvent::Players(players));
+                self.emit(ClientEvent::Players(players));
             }
             ServerMessage::Pong { t, received, .. } => {
-                self.talk.confirmed(received);
+                self.channel.confirmed(received);
                 let sample = (now_ms - t).max(0.0);
                 let known = *self.rtt_ms.get_or_insert(sample);
                 self.rtt_ms = Some(known + (sample - known) * 0.2);
             }
             ServerMessage::Error { code, message } => {
                 self.scripts_stalled |= code == "slow_reader";
-                self.tell(ClientEvent::Error { code, message });
+                self.emit(ClientEvent::Error { code, message });
             }
-            ServerMessage::Kick { reason } => self.tell(ClientEvent::Kick { reason }),
-            ServerMessage::Event { name, args } => self.tell(ClientEvent::Remote { name, args }),
+            ServerMessage::Kick { reason } => self.emit(ClientEvent::Kick { reason }),
+            ServerMessage::Event { name, args } => self.emit(ClientEvent::Remote { name, args }),
             ServerMessage::UnreliableEvent { name, args } => {
                 self.mention(ClientEvent::Remote { name, args });
             }
             ServerMessage::InvokeResult { id, result } => {
-                self.tell(ClientEvent::InvokeResult { id, result });
+                self.emit(ClientEvent::InvokeResult { id, result });
             }
             ServerMessage::Chat {
                 from,
                 text,
                 player_id,
-            } => self.tell(ClientEvent::Chat {
+            } => self.emit(ClientEvent::Chat {
                 from,
                 text,
                 player_id,
@@ -242,18 +242,18 @@ impl Client {
             ServerMessage::ExecuteScript { path, run_context } => {
                 self.run_script(path, run_context);
             }
-            ServerMessage::ResumeToken { token } => self.talk.set_token(token),
-            ServerMessage::Saving { delayed } => self.tell(ClientEvent::Saving { delayed }),
+            ServerMessage::ResumeToken { token } => self.channel.set_token(token),
+            ServerMessage::Saving { delayed } => self.emit(ClientEvent::Saving { delayed }),
             ServerMessage::Figures(figures) => self.mention(ClientEvent::Figures(figures)),
-            ServerMessage::LogsWanted { prints } => self.tell(ClientEvent::LogsWanted { prints }),
-            ServerMessage::Cast(cast) => self.tell(ClientEvent::Cast(cast)),
+            ServerMessage::LogsWanted { prints } => self.emit(ClientEvent::LogsWanted { prints }),
+            ServerMessage::Cast(cast) => self.emit(ClientEvent::Cast(cast)),
             ServerMessage::Weapon(weapon) => {
                 let event = self.shots.define(weapon);
-                event.into_iter().for_each(|event| self.tell(event));
+                event.into_iter().for_each(|event| self.emit(event));
             }
             ServerMessage::Armed { player, weapon } => {
                 let event = self.shots.arm(player, weapon);
-                self.tell(event);
+                self.emit(event);
             }
             ServerMessage::ProjectileLaunch(launches) => self.shots.launched(launches),
             ServerMessage::ProjectileHit(hits) => {
@@ -263,9 +263,9 @@ impl Client {
             }
             ServerMessage::Vitals(vitals) => {
                 self.dead = !vitals.alive;
-                self.tell(ClientEvent::Vitals(vitals));
+                self.emit(ClientEvent::Vitals(vitals));
             }
-            ServerMessage::Facing { yaw } => self.tell(ClientEvent::Facing { yaw: yaw.radians() }),
+            ServerMessage::Facing { yaw } => self.emit(ClientEvent::Facing { yaw: yaw.radians() }),
             ServerMessage::Npc(event) => self.mention(ClientEvent::Npc(event)),
             ServerMessage::TerraformApplied(applied) => self.terraformed(applied),
             ServerMessage::ChunkData(chunk) => self.chunk(chunk),
@@ -309,8 +309,8 @@ impl Client {
             world_time_s: 0.0,
             welcome: welcome.clone(),
         });
-        let lost = self.talk.welcome(&welcome);
-        self.tell(ClientEvent::Welcome(Box::new(welcome)));
+        let lost = self.channel.welcome(&welcome);
+        self.emit(ClientEvent::Welcome(Box::new(welcome)));
         if lost > 0 {
             let text = format!("{lost} messages were lost with the connection");
             self.trouble("messages_lost", text);
@@ -319,20 +319,20 @@ impl Client {
     }
 
     /// Queues an event that must reach the host: it is never dropped.
-    fn tell(&mut self, event: ClientEvent) {
+    fn emit(&mut self, event: ClientEvent) {
         self.events.push_back(event);
     }
 
     /// Queues a transient event, which is dropped when the host is behind.
     fn mention(&mut self, event: ClientEvent) {
         if self.events.len() < EVENTS_IN_PASSING_MAX {
-            self.tell(event);
+            self.emit(event);
         }
     }
 
     fn trouble(&mut self, code: &str, message: String) {
         if self.events.len() < EVENTS_MAX {
-            self.tell(ClientEvent::Error {
+            self.emit(ClientEvent::Error {
                 code: code.to_owned(),
                 message,
             });
@@ -387,11 +387,11 @@ impl Client {
             }
             self.send(&ClientMessage::Ping {
                 t: now_ms,
-                received: self.talk.received(),
+                received: self.channel.received(),
             });
             self.report(now_ms);
         }
-        self.talk.refill(now_ms);
+        self.channel.refill(now_ms);
         self.talk_on();
     }
 

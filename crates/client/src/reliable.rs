@@ -11,7 +11,7 @@ const PER_S: f64 = 150.0;
 
 /// Limit of unacknowledged bytes. A server acknowledges what it has stored, a
 /// second or two after it was sent.
-pub(crate) const KEPT_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const LOG_BYTES_MAX: usize = 1024 * 1024;
 
 /// Both counts of a session, and what the server has not acknowledged.
 pub(crate) struct ReliableChannel {
@@ -27,7 +27,7 @@ pub(crate) struct ReliableChannel {
 impl Default for ReliableChannel {
     fn default() -> Self {
         Self {
-            log: SentLog::keeping(KEPT_BYTES_MAX),
+            log: SentLog::with_limit(LOG_BYTES_MAX),
             received: 0,
             token: None,
             open: false,
@@ -53,7 +53,7 @@ impl ReliableChannel {
         if !self.open || self.allowance < 1.0 {
             return None;
         }
-        let (_, message) = self.log.next_untold()?;
+        let (_, message) = self.log.next_unwritten()?;
         self.allowance -= 1.0;
         Some(message)
     }
@@ -73,7 +73,7 @@ impl ReliableChannel {
     }
 
     /// A reliable message was received.
-    pub fn heard(&mut self) {
+    pub fn note_received(&mut self) {
         self.received = self.received.wrapping_add(1);
     }
 

@@ -187,8 +187,8 @@ impl Replication {
             if state.is_elsewhere() {
                 // If another cell has the entity, that cell's state is valid and is
                 // replicated there.
-                let news = find(old, state.id) != Some(state);
-                if news && !self.tracks.contains_key(&state.id) {
+                let is_new = find(old, state.id) != Some(state);
+                if is_new && !self.tracks.contains_key(&state.id) {
                     applied.removed.push(state.id);
                 }
                 continue;
@@ -205,10 +205,10 @@ impl Replication {
             }
         }
         // Only those: details from another cell are newer.
-        let news = &applied.changed[known..];
+        let new = &applied.changed[known..];
         for (id, bytes) in &content.details {
-            let is_news = news.binary_search_by_key(id, |state| state.id).is_ok();
-            if let Some(details) = Details::decode(bytes).filter(|_| is_news) {
+            let is_new = new.binary_search_by_key(id, |state| state.id).is_ok();
+            if let Some(details) = Details::decode(bytes).filter(|_| is_new) {
                 applied.details.push((*id, details));
             }
         }
@@ -353,9 +353,9 @@ impl Replication {
             .0
             .values()
             .filter_map(|cell| cell.versions.back());
-        let told = newest.flat_map(|(_, states)| states);
+        let known = newest.flat_map(|(_, states)| states);
         let elsewhere =
-            told.filter(|told| told.is_elsewhere() && !self.tracks.contains_key(&told.id));
+            known.filter(|state| state.is_elsewhere() && !self.tracks.contains_key(&state.id));
         let destroyed = self.states().filter(|state| state.has(flags::DESTROYED));
         let mut missing: Vec<u32> = elsewhere.chain(destroyed).map(|state| state.id).collect();
         missing.sort_unstable();
@@ -409,7 +409,7 @@ fn is_at_home(state: &EntityState, cell: CellKey) -> bool {
     state.kind == EntityKind::Thing
         && state.definition == SCENE_DEFINITION
         && !state.has(flags::AWAY)
-        && matches!(cell, CellKey::Square { .. })
+        && matches!(cell, CellKey::Grid { .. })
 }
 
 /// Finds an entity's state in a list sorted by id.

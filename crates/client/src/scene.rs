@@ -48,7 +48,7 @@ struct Original {
     transform: Transform,
     /// Its pose, and the same after quantization.
     home: Pose,
-    told: Pose,
+    quantized: Pose,
     /// Whether it is destroyed, or neither where the file has it nor in view.
     gone: bool,
 }
@@ -235,13 +235,16 @@ impl ClientScene {
         if drawn.kind != DrawnKind::Thing || drawn.definition != SCENE_DEFINITION {
             return;
         }
-        let Some(Original { home, told, .. }) = self.originals.get(&drawn.id) else {
+        let Some(Original {
+            home, quantized, ..
+        }) = self.originals.get(&drawn.id)
+        else {
             return;
         };
-        if drawn.position == told.translation {
+        if drawn.position == quantized.translation {
             drawn.position = home.translation;
         }
-        if (drawn.rotation - told.rotation).length_squared() < SAME_TURN {
+        if (drawn.rotation - quantized.rotation).length_squared() < SAME_TURN {
             drawn.rotation = home.rotation;
         }
     }
@@ -389,7 +392,7 @@ impl Original {
             components,
             transform,
             home,
-            told: quantize::pose(&home, None),
+            quantized: quantize::pose(&home, None),
         }
     }
 }

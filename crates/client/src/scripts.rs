@@ -47,9 +47,9 @@ pub(crate) struct Scripts {
     /// The host has offered what it had.
     settled: bool,
     /// The first scripts were confirmed before the rest arrived.
-    first_told: bool,
+    first_reported: bool,
     /// The server was notified that everything arrived.
-    all_told: bool,
+    all_reported: bool,
     retries: HashMap<String, u32>,
 }
 
@@ -124,8 +124,8 @@ impl Scripts {
         self.manifest = Some(manifest);
         self.list = None;
         self.settled = false;
-        self.first_told = false;
-        self.all_told = false;
+        self.first_reported = false;
+        self.all_reported = false;
         self.retries.clear();
         Ok(())
     }
@@ -344,12 +344,12 @@ impl Scripts {
         let (Some(manifest), Some(list)) = (&self.manifest, &self.list) else {
             return Vec::new();
         };
-        if self.all_told || !self.settled {
+        if self.all_reported || !self.settled {
             return Vec::new();
         }
         let mut eager = list.scripts.iter().filter(|entry| self.is_needed(entry));
         if eager.clone().all(|entry| self.has(entry)) {
-            self.all_told = true;
+            self.all_reported = true;
             return vec![Confirmation {
                 path: MANIFEST_PATH.to_owned(),
                 hash: manifest.hash.clone(),
@@ -358,13 +358,13 @@ impl Scripts {
         let first = |entry: &&ScriptEntry| is_first(&entry.service);
         let comes_first: Vec<&ScriptEntry> = eager.by_ref().take_while(first).collect();
         let any_of_the_game = comes_first.iter().any(|e| e.service == FIRST_SERVICE);
-        if self.started || self.first_told || !any_of_the_game {
+        if self.started || self.first_reported || !any_of_the_game {
             return Vec::new();
         }
         if !comes_first.iter().all(|entry| self.has(entry)) {
             return Vec::new();
         }
-        self.first_told = true;
+        self.first_reported = true;
         comes_first
             .into_iter()
             .map(|entry| Confirmation {

@@ -117,8 +117,8 @@ impl Track {
     /// when, and how far.
     pub fn unexplained_way(&self) -> Option<(u32, u32, Vec3)> {
         let newest = self.samples.back()?;
-        let told = self.samples.iter().rev().skip(1);
-        let before = told.into_iter().find(|sample| !sample.made_up)?;
+        let received = self.samples.iter().rev().skip(1);
+        let before = received.into_iter().find(|sample| !sample.made_up)?;
         let (old, new) = (&before.state, &newest.state);
         let stands = at_rest(old) && at_rest(new) && (old.flags ^ new.flags) & flags::JUMPS == 0;
         let carried = stands && new.kind == EntityKind::Character && old.position != new.position;

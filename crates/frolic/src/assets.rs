@@ -1,5 +1,5 @@
-//! What the binary carries, so that it needs no other file: the built site and
-//! the folders of the sample games.
+//! The contents of the binary, so that it needs no other file: the built site
+//! and the folders of the sample games.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub fn site_file(path: &str) -> Option<Cow<'static, [u8]>> {
 const FIRST_SAMPLE: &str = "obby";
 
 /// Every sample game: the name of its folder, and its files by path. The first
-/// is where somebody lands who asks for no game.
+/// is the default game of players who choose none.
 pub fn sample_games() -> Vec<(String, BTreeMap<String, Vec<u8>>)> {
     let mut games: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
     for path in GamesFolder::iter() {

@@ -29,11 +29,11 @@ pub use run_clock::RunClock;
 use light::{Arrival, LightSettings, Order};
 use outcome::Outcome;
 
-/// Bots on the client core among light ones: enough to tell what is seen, but
-/// fewer in a large crowd. Each takes in everything it sees, and eight of them
-/// among 400 cost a third of what the 392 light ones do.
+/// Bots on the client core among light ones: enough to measure what clients
+/// see, but fewer in a large crowd. Each decodes everything it sees, and eight
+/// of them among 400 cost a third of what the 392 light ones do.
 const CORES_AMONG_LIGHT: RangeInclusive<u32> = 2..=8;
-/// What those may know of together.
+/// Upper bound of the entities they know, summed.
 const KNOWN_BY_CORES: u32 = 4000;
 /// From the last join until measuring begins: joining disturbs.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ pub struct Swarm {
     pub input_hz: u32,
     /// They stay within this distance of where they started, in metres.
     pub roam_m: Option<f32>,
-    /// Where they keep the game's scripts; none: they do not ask for any.
+    /// Their script cache; without one they do not request scripts.
     pub cache: Option<ScriptCache>,
     /// New bots per second.
     pub joins_per_s: u32,
@@ -67,10 +67,10 @@ pub struct Swarm {
 impl Swarm {
     /// Lets them in, lets them play, and reports what they saw.
     pub async fn run(self) -> Result<SwarmReport> {
-        let everybody = (self.players + self.late).max(1);
-        let (results, mut collected) = mpsc::channel(everybody as usize);
+        let total = (self.players + self.late).max(1);
+        let (results, mut collected) = mpsc::channel(total as usize);
         let (phase, phases) = tokio::sync::watch::channel(bot::Phase::Joining);
-        let (joined, joins) = mpsc::channel(everybody as usize);
+        let (joined, joins) = mpsc::channel(total as usize);
         let (orders, inbox) = std_mpsc::channel();
         let settings = LightSettings {
             input_hz: self.input_hz,
@@ -134,7 +134,7 @@ impl Swarm {
     }
 }
 
-/// What newcomers pass through.
+/// Shared handles for joining bots.
 struct Hall {
     door: Arc<Door>,
     orders: std_mpsc::Sender<Order>,
@@ -142,7 +142,8 @@ struct Hall {
 }
 
 impl Hall {
-    /// Asks for the way like everybody, then hands over to the light ones' thread.
+    /// Joins through the door as all bots do, then hands over to the light
+    /// bots' thread.
     fn admit_light(&self, number: u32, joined: Option<mpsc::Sender<u32>>) {
         let (door, orders, results) =
             (self.door.clone(), self.orders.clone(), self.results.clone());
@@ -168,7 +169,7 @@ impl Hall {
         }
     }
 
-    /// The thread ends only by order; if it died, joining it will tell.
+    /// The thread ends only on request; if it died, joining it reports why.
     fn order(&self, order: Order) {
         let _ = self.orders.send(order);
     }

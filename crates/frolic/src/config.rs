@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use frolic_platform::signing::write_private;
 use frolic_platform::tls::TlsSettings;
-use frolic_platform::{BlobPlace, DatabaseKind, IdentitySettings, Settings, ids};
+use frolic_platform::{BlobLocation, DatabaseKind, IdentitySettings, Settings, ids};
 use serde::Deserialize;
 
 const CONFIG_FILE: &str = "frolic.toml";
@@ -32,7 +32,7 @@ pub struct Layer {
     /// Port to listen on [env: PORT] [default: 5000]
     #[arg(long)]
     pub port: Option<u16>,
-    /// Folder of everything that is kept [env: DATA_DIR] [default: ./data]
+    /// Folder of all data [env: DATA_DIR] [default: ./data]
     #[arg(long)]
     pub data_dir: Option<PathBuf>,
     /// Database, such as sqlite://data/frolic.db or postgres://user:password@host/database [env: DATABASE_URL] [default: SQLite in the data folder]
@@ -42,13 +42,14 @@ pub struct Layer {
     #[arg(long)]
     pub blob_url: Option<String>,
     /// Signs tickets; other users of this machine can see flags, so prefer the environment
-    /// [env: SECRET_KEY] [default: made once and kept in the data folder]
+    /// [env: SECRET_KEY] [default: generated once and stored in the data
+    /// folder]
     #[arg(long)]
     pub secret_key: Option<String>,
     /// Opens /admin [env: ADMIN_TOKEN] [default: closed]
     #[arg(long)]
     pub admin_token: Option<String>,
-    /// Certificate to speak https and wss with, as a PEM file with its chain; see docs/tls.md
+    /// Certificate to speak https and wss with, as a PEM file with its chain; see docs/operate/tls.md
     /// [env: TLS_CERT] [default: plain http, for this machine or behind a proxy]
     #[arg(long)]
     pub tls_cert: Option<PathBuf>,
@@ -59,10 +60,11 @@ pub struct Layer {
     /// [env: IDENTITY_JWKS_URL] [default: passwords only]
     #[arg(long)]
     pub identity_jwks_url: Option<String>,
-    /// What its JWTs have as issuer [env: IDENTITY_ISSUER]
+    /// The expected issuer of its JWTs [env: IDENTITY_ISSUER]
     #[arg(long)]
     pub identity_issuer: Option<String>,
-    /// What its JWTs must have as audience [env: IDENTITY_AUDIENCE] [default: any]
+    /// The expected audience of its JWTs [env: IDENTITY_AUDIENCE] [default:
+    /// any]
     #[arg(long)]
     pub identity_audience: Option<String>,
     /// Game that a join without any id opens [env: DEFAULT_GAME] [default: the first sample]
@@ -151,8 +153,8 @@ impl Layer {
         })
     }
 
-    /// Reads a `frolic.toml`. A key that means nothing is an error: it is a
-    /// setting that somebody believes to be on.
+    /// Reads a `frolic.toml`. An unknown key is an error: it would be a setting
+    /// that silently has no effect.
     ///
     /// # Errors
     /// With line and column.
@@ -194,9 +196,9 @@ impl Layer {
     /// When it is not a folder.
     pub fn blob_dir(&self) -> anyhow::Result<PathBuf> {
         match &self.blob_url {
-            Some(url) => match BlobPlace::parse(url, [])? {
-                BlobPlace::Folder(folder) => Ok(folder),
-                BlobPlace::S3(place) => bail!(
+            Some(url) => match BlobLocation::parse(url, [])? {
+                BlobLocation::Folder(folder) => Ok(folder),
+                BlobLocation::S3(place) => bail!(
                     "the packages are in {place:?}, which this command does not read; say where \
                      the game is with --package"
                 ),
@@ -217,18 +219,18 @@ impl Layer {
         let host = parse_host(self.host.as_deref().unwrap_or("127.0.0.1"))?;
         let data_dir = self.data_dir.unwrap_or_else(|| PathBuf::from("data"));
         fs::create_dir_all(&data_dir)
-            .with_context(|| format!("could not make the data folder {}", data_dir.display()))?;
+            .with_context(|| format!("could not create the data folder {}", data_dir.display()))?;
         let secret_key = match self.secret_key {
             Some(secret) => {
                 ensure!(
                     secret.chars().count() >= SECRET_CHARS_MIN,
-                    "SECRET_KEY is too short: use at least {SECRET_CHARS_MIN} characters nobody can guess, \
-                     or leave it out and one is made and kept in {}",
+                    "SECRET_KEY is too short: use at least {SECRET_CHARS_MIN} random characters, \
+                     or leave it out and one is generated and stored in {}",
                     data_dir.display()
                 );
                 secret.into_bytes()
             }
-            None => kept_secret(&data_dir)?,
+            None => stored_secret(&data_dir)?,
         };
         let identity = identity(
             self.identity_jwks_url,
@@ -248,7 +250,7 @@ impl Layer {
         settings.database_url = self.database_url.map(checked_database_url).transpose()?;
         settings.blobs = self
             .blob_url
-            .map(|url| BlobPlace::parse(&url, aws_variables()))
+            .map(|url| BlobLocation::parse(&url, aws_variables()))
             .transpose()?;
         settings.admin_token = self.admin_token.filter(|token| !token.is_empty());
         settings.default_game = self.default_game;
@@ -256,7 +258,7 @@ impl Layer {
         let client_bytes = self.client_bytes_per_second;
         ensure!(
             client_bytes.is_none_or(|bytes| bytes >= CLIENT_BYTES_MIN),
-            "CLIENT_BYTES_PER_SECOND must be {CLIENT_BYTES_MIN} or more: with less nobody sees anything move"
+            "CLIENT_BYTES_PER_SECOND must be {CLIENT_BYTES_MIN} or more: with less, movement cannot be replicated"
         );
         settings.client_bytes_per_second = client_bytes;
         settings.single_port = self.single_port.unwrap_or(false);
@@ -296,7 +298,7 @@ fn parse_host(host: &str) -> anyhow::Result<IpAddr> {
     })
 }
 
-/// An issuer needs its name and its keys: the name alone anybody can write.
+/// An issuer needs its name and its keys: anyone can write the name alone.
 fn identity(
     jwks_url: Option<String>,
     issuer: Option<String>,
@@ -326,8 +328,8 @@ fn checked_database_url(url: String) -> anyhow::Result<String> {
     Ok(url)
 }
 
-/// What the environment says about an S3 server. No setting of ours: the names
-/// are those of the AWS tools, and keys are never flags.
+/// The environment variables for an S3 server. They are not settings of Frolic:
+/// the names are those of the AWS tools, and keys are never flags.
 fn aws_variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -335,7 +337,7 @@ fn aws_variables() -> impl Iterator<Item = (String, String)> {
 }
 
 /// The secret in the data folder, made on first use.
-fn kept_secret(data_dir: &Path) -> anyhow::Result<Vec<u8>> {
+fn stored_secret(data_dir: &Path) -> anyhow::Result<Vec<u8>> {
     let path = data_dir.join(SECRET_FILE);
     match fs::read_to_string(&path) {
         Ok(text) => {
@@ -350,7 +352,7 @@ fn kept_secret(data_dir: &Path) -> anyhow::Result<Vec<u8>> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let secret = ids::new_token();
             write_private(&path, &secret)
-                .with_context(|| format!("could not keep a secret in {}", path.display()))?;
+                .with_context(|| format!("could not store a secret in {}", path.display()))?;
             Ok(secret.into_bytes())
         }
         Err(error) => Err(error).with_context(|| format!("could not read {}", path.display())),
@@ -390,7 +392,7 @@ mod tests {
     #[test]
     fn the_list_of_variables_is_that_of_what_is_read() {
         let asked = std::cell::RefCell::new(vec![
-            // By the command line, and by the library for S3.
+            // Read by the command line, and by the library for S3.
             crate::credentials::KEY_VARIABLE.to_owned(),
             "AWS_*".to_owned(),
         ]);
@@ -462,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_made_once_and_kept_private() {
+    fn a_secret_is_made_once_and_is_private() {
         let data_dir = temp_dir();
         let layer = Layer {
             data_dir: Some(data_dir.clone()),

@@ -1,5 +1,5 @@
-//! API keys that `frolic login` keeps for `frolic publish`: one per server, in
-//! a file of the user that nobody else may read.
+//! API keys that `frolic login` stores for `frolic publish`: one per server, in
+//! a file that only its user may read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -51,8 +51,8 @@ impl Credentials {
     /// Adds a key and writes the file.
     ///
     /// # Errors
-    /// When there is no place to keep it.
-    pub fn keep(mut self, server: &str, key: &str) -> anyhow::Result<PathBuf> {
+    /// When there is no place to store it.
+    pub fn store(mut self, server: &str, key: &str) -> anyhow::Result<PathBuf> {
         let Some(path) = file() else {
             bail!("neither XDG_CONFIG_HOME nor HOME is set; use {KEY_VARIABLE} instead");
         };
@@ -64,7 +64,8 @@ impl Credentials {
 
     fn save_to(&self, path: &Path) -> anyhow::Result<()> {
         let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         // A new file takes the old one's place: private from its first byte.
         let partial = folder.join(ids::new_id("credentials"));
         write_private(&partial, &toml::to_string(self)?)
@@ -89,14 +90,15 @@ impl Credentials {
     }
 }
 
-/// The address of a platform, in the one form that keys are kept under.
+/// The address of a platform, in the normalized form that keys are stored
+/// under.
 ///
 /// # Errors
-/// When it is none.
+/// When it is invalid.
 pub fn server_address(typed: &str) -> anyhow::Result<String> {
     let address = typed.trim().trim_end_matches('/');
     if !address.starts_with("http://") && !address.starts_with("https://") {
-        bail!("'{typed}' is no address of a platform; write it like https://play.example.org");
+        bail!("'{typed}' is not the address of a platform; write it like https://play.example.org");
     }
     Ok(address.to_owned())
 }
@@ -114,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_kept_per_server_and_private() {
+    fn keys_are_stored_per_server_and_private() {
         let folder = std::env::temp_dir().join(ids::new_id("frolic-credentials"));
         let path = folder.join("deep").join(FILE);
         let mut credentials = Credentials::load_from(&path).unwrap();

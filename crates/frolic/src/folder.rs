@@ -1,4 +1,5 @@
-//! Reads the folder of a game into memory, for `pack`, `check` and whoever seeds games.
+//! Reads the folder of a game into memory, for `pack`, `check` and callers that
+//! seed games.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,8 +47,8 @@ pub fn read(folder: &Path, limits: &Limits) -> anyhow::Result<BTreeMap<String, V
     Ok(files)
 }
 
-/// What a look at a folder tells without reading any file: when two are equal,
-/// nothing was saved between them.
+/// The sizes and times of a folder's files: when two are equal, nothing was
+/// saved between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look(Vec<(String, u64, Option<SystemTime>)>);
 

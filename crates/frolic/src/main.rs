@@ -1,5 +1,5 @@
-//! The `frolic` command line: each subcommand is a file in `commands/`, and
-//! none of them holds logic that a crate could.
+//! The `frolic` command line: each subcommand is a file in `commands/`. Logic
+//! belongs into the crates.
 #![forbid(unsafe_code)]
 
 mod assets;

@@ -4,7 +4,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Raises the limit of open files to what the system allows. Programs started
-/// afterwards have it, too. If it cannot be raised, opening will tell.
+/// afterwards inherit it. If it cannot be raised, opening files fails later.
 pub fn raise_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some() && current != maximum {

@@ -1,4 +1,4 @@
-//! What a game that began as a copy of a sample still has of it.
+//! Leftovers of a sample in a game that began as its copy.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_of_a_sample_is_told_what_is_left_of_it() {
+    fn leftovers_of_a_sample_in_its_copy_are_reported() {
         let (_, mut files) = assets::sample_games()
             .into_iter()
             .find(|(_, files)| files.contains_key("README.md"))

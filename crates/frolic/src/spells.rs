@@ -1,5 +1,5 @@
-//! What turns words into spells: the Luau compiler and the language model, as
-//! the platform wants them.
+//! Generates spells from text: the Luau compiler and the language model behind
+//! the platform's interface.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub struct Workshop {
     model: Mutex<Option<(Instant, bool)>>,
 }
 
-/// What the platform is given.
+/// The implementation for the platform.
 pub fn workshop() -> Arc<dyn SpellCompiler> {
     Arc::new(Workshop::default())
 }
@@ -29,7 +29,7 @@ impl SpellCompiler for Workshop {
         check_spell(spell_id, code)
     }
 
-    fn writes(&self) -> bool {
+    fn supports_prompts(&self) -> bool {
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         match *model {
             Some((at, there)) if at.elapsed() < ANSWER_LIFE => there,
@@ -54,12 +54,12 @@ impl SpellCompiler for Workshop {
             match error {
                 SpellError::Model(
                     ModelError::Busy { .. } | ModelError::Late(_) | ModelError::Unreachable { .. },
-                ) => WriteError::Later(message),
+                ) => WriteError::Retryable(message),
                 SpellError::Model(ModelError::CutOff | ModelError::TooLarge(_)) => {
-                    WriteError::Never("The spell would be too long. Describe less.".to_owned())
+                    WriteError::Rejected("The spell would be too long. Describe less.".to_owned())
                 }
                 SpellError::Model(_) => WriteError::Unavailable(message),
-                _ => WriteError::Never(message),
+                _ => WriteError::Rejected(message),
             }
         })
     }

@@ -32,8 +32,8 @@ async fn the_binary_needs_no_other_file_and_no_setting() {
     let site = platform.request(Method::GET, "/").send().await;
     let site = site.expect("an answer");
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/dist/index.html");
-    // Where nobody has built the site there is none inside; `cargo xtask test`
-    // always builds it first.
+    // A build without the site contains none; `cargo xtask test` always builds
+    // it first.
     if let Ok(page) = std::fs::read_to_string(built) {
         assert!(site.status().is_success(), "{}", site.status());
         assert_eq!(site.text().await.expect("a page"), page);

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::support::{ADMIN_TOKEN, Platform, Player, frolic, game, scratch};
 use serde_json::{Value as Json, json};
 
-/// As docs/store.md has it. Nothing is saved before the player leaves.
+/// As docs/create/store.md has it. Nothing is saved before the player leaves.
 const SAVING: &str = r#"
 Players.PlayerAdded:Connect(function(player)
 	local coins = Store.ForPlayer(player).Get("coins") or 0
@@ -68,7 +68,7 @@ async fn progress_outlives_a_stop_of_the_platform() {
     earn(&mut player, 7).await;
     platform.terminate();
     let error = player.next_of_kind("error").await;
-    assert_eq!(error["code"], "restarting", "players are told");
+    assert_eq!(error["code"], "restarting", "players are notified");
 
     platform.restart();
     let wish = json!({ "world_id": player.world_id });
@@ -87,7 +87,7 @@ async fn progress_outlives_a_stop_of_the_platform() {
     let (mut player, _, loaded) = play(&platform, &ada).await;
     assert_eq!(loaded, [json!(8), json!(2)]);
 
-    // Nobody is there any more: it stops by itself.
+    // All players have left: it stops by itself.
     earn(&mut player, 2).await;
     let stopped = format!("game server stopped world=\"{}\"", player.world_id);
     player.leave().await;

@@ -172,7 +172,8 @@ fn packing_writes_a_soul_out_once() {
     assert!(made.contains("print(\"hello\")"), "{made}");
     assert_eq!(model.requests(), 1);
 
-    // It is kept: from here on nobody is asked, and no key is needed.
+    // The Luau is stored: from here on the model is not asked, and no key is
+    // needed.
     for args in [&["pack", "."], &["check", "."]] {
         let output = run(args, None);
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -182,7 +183,7 @@ fn packing_writes_a_soul_out_once() {
     assert!(text(&output.stdout).contains("up to date"));
     assert_eq!(model.requests(), 1);
 
-    // Changed, it is stale until it is written out anew.
+    // After a change it is stale until it is generated again.
     fs::write(&soul, "Greet everybody twice.\n").unwrap();
     assert!(!run(&["check", "."], None).status.success());
     let output = run(&["soul", &soul_path], Some("a-key"));
@@ -190,13 +191,13 @@ fn packing_writes_a_soul_out_once() {
     assert_eq!(model.requests(), 2);
     assert!(run(&["check", "."], None).status.success());
 
-    // What a creator wrote by hand is not overwritten.
+    // Luau that a creator wrote by hand is not overwritten.
     let own = service.join("Own.soul");
     fs::write(&own, "Do something.").unwrap();
     fs::write(service.join("Own.soul.luau"), "print(\"mine\")").unwrap();
     let output = run(&["soul", &own.to_string_lossy()], Some("a-key"));
     assert!(!output.status.success());
     assert!(text(&output.stderr).contains("written by hand"));
-    let kept = fs::read_to_string(service.join("Own.soul.luau")).unwrap();
-    assert_eq!(kept, "print(\"mine\")");
+    let own = fs::read_to_string(service.join("Own.soul.luau")).unwrap();
+    assert_eq!(own, "print(\"mine\")");
 }

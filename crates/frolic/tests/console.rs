@@ -130,9 +130,10 @@ async fn what_a_client_says_of_its_scripts_reaches_the_creator_as_such() {
     assert_eq!(error["revision"], published["revision"]);
     // A client has no server scripts, so it cannot speak for one.
     assert_eq!(line(&page, "lie").expect("just seen")["script"], "@client");
-    // Nobody had asked for what a stranger's scripts print.
+    // The creator's console was not open, so players' prints were not
+    // requested.
     assert!(line(&page, "secret").is_none(), "{page}");
-    // Now that the creator looks, it is wanted, and the client is told.
+    // Now the console is open, so prints are requested from the client.
     let wanted = next_of_kind(&mut player.socket, "event");
     let mut event = wanted.await;
     while event["action"] != "logs" {
@@ -148,7 +149,7 @@ async fn what_a_client_says_of_its_scripts_reaches_the_creator_as_such() {
 }
 
 #[tokio::test]
-async fn what_a_creators_own_client_prints_is_reported_before_anybody_looks() {
+async fn prints_of_a_creators_own_client_are_reported_before_the_console_opens() {
     let platform = Platform::start("creator-prints");
     let token = platform.login("Creator").await;
     let mut files = game("busy", 8, "print('up')");

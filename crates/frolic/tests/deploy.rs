@@ -151,7 +151,7 @@ async fn a_player_joins_a_world_in_the_container() {
     assert_eq!(said, "ready");
     let mut wrong = in_container(&root, &config, &check);
     let wrong = wrong.env("PORT", "1").output().expect("it starts");
-    assert!(!wrong.status.success(), "nobody is there");
+    assert!(!wrong.status.success(), "no process is running");
 
     // Nothing of it runs as root, and all it wrote is its own.
     use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,5 @@
-//! What a developer has set in their shell is not what tests run with: a
-//! platform of a test never reaches their database.
+//! Tests ignore the settings in a developer's shell: a platform started by a
+//! test never reaches the developer's database.
 // Covers: crates/platform/src
 
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::support::Platform;
 const INNER: &str = "FROLIC_TEST_INNER";
 
 #[test]
-fn tests_run_without_the_settings_of_whoever_starts_them() {
+fn tests_ignore_the_settings_of_the_shell() {
     if std::env::var_os(INNER).is_some() {
         let platform = Platform::start("environment");
         assert!(
@@ -18,12 +18,12 @@ fn tests_run_without_the_settings_of_whoever_starts_them() {
         );
         return;
     }
-    // This very test again, in the shell of somebody who runs a platform.
+    // Runs this test again, in a shell with the settings of a platform.
     let program = std::env::current_exe().expect("a test program");
     let output = Command::new(program)
         .args([
             "--exact",
-            "environment::tests_run_without_the_settings_of_whoever_starts_them",
+            "environment::tests_ignore_the_settings_of_the_shell",
         ])
         .env(INNER, "1")
         .env("DATABASE_URL", "postgres://developer@127.0.0.1:1/precious")

@@ -76,7 +76,7 @@ impl Crowd {
             .collect()
     }
 
-    /// Waits until so many more of each kind were acknowledged.
+    /// Waits until `more` further operations of each kind were acknowledged.
     async fn until_more_is_done(&self, more: usize) {
         let counts = || ["Built", "Filled", "Saved"].map(|what| self.done(what).len());
         let before = counts();
@@ -165,8 +165,8 @@ async fn readiness(platform: &Platform) -> (u16, String) {
     (status, message.to_owned())
 }
 
-/// Waits until the platform says that it cannot store anything, why, and that so
-/// many writes have failed for it.
+/// Waits until the platform reports that it cannot store anything, with the
+/// reason and a number of failed writes.
 async fn until_reported(platform: &Platform, reason: &str) {
     let failures = "frolic_persistence_failures_total";
     let before = figure(platform, failures).await;
@@ -196,8 +196,8 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// A player who does nothing but read what the server sends, as a page does: a
-/// connection that nobody reads is closed.
+/// A player who only reads what the server sends, as a page does: a connection
+/// that is not read is closed.
 struct Watcher {
     notices: mpsc::UnboundedReceiver<bool>,
     reading: JoinHandle<()>,

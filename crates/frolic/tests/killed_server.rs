@@ -1,6 +1,6 @@
-//! A game server is killed under its players: the platform starts it again,
-//! everybody comes back as who and where they were, and what they said
-//! meanwhile is received once.
+//! A game server is killed under its players: the platform restarts it, all
+//! players resume as the same player in the same place, and messages they sent
+//! meanwhile are received exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -20,18 +20,18 @@ use tokio_tungstenite::tungstenite::Message;
 const PLAYERS: u32 = 200;
 /// For everything together; a slow machine needs most of it for the logins.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// A meadow with a place to stand for everybody, so that nobody pushes anybody.
+/// A meadow with a place for each player, so that none pushes another.
 const GAME: &str =
     "[game]\nid = \"meadow\"\nname = \"Meadow\"\nmax_players = 250\n\n[simulation]\ntick_hz = 30\n";
 const PLACES_PER_SIDE: u32 = 16;
-/// What each player says while there is no server.
+/// Sent by each player while there is no server.
 const SAID: [f64; 2] = [1.0, 2.0];
-/// Answers with all that it has heard of a player.
+/// Answers with everything that it has received from a player.
 const SCRIPT: &str = r#"
-local heard = {}
+local received = {}
 Network.OnClientEvent("Say", function(player, number)
-	local all = heard[player.UserId] or {}
-	heard[player.UserId] = all
+	local all = received[player.UserId] or {}
+	received[player.UserId] = all
 	table.insert(all, number)
 	Network.FireClient(player, "Heard", table.unpack(all))
 end)
@@ -64,7 +64,7 @@ fn meadow() -> BTreeMap<String, Vec<u8>> {
     ])
 }
 
-/// What a player was told when they came in.
+/// How a player's connection began.
 struct Arrival {
     player_id: String,
     entity: u32,
@@ -80,11 +80,11 @@ struct Player {
     /// Where they stood last, each time they were in.
     places: Vec<Vec3>,
     has_spoken: bool,
-    /// What the server last said it had heard.
-    heard: Vec<f64>,
-    /// Tells each arrival.
+    /// The messages that the server last reported as received.
+    received: Vec<f64>,
+    /// Sends the player's number at each arrival.
     arrived: mpsc::Sender<u32>,
-    /// True when everybody is back.
+    /// True when all players are back.
     over: watch::Receiver<bool>,
 }
 
@@ -92,20 +92,20 @@ struct Player {
 struct Outcome {
     arrivals: Vec<Arrival>,
     places: Vec<Vec3>,
-    heard: Vec<f64>,
+    received: Vec<f64>,
     /// How many characters they saw.
     sees: usize,
 }
 
-/// Why a player is not on a line any more.
+/// Why a connection ended.
 enum End {
     Lost(String),
     Over,
 }
 
 impl Player {
-    /// Plays, joining again when the line breaks, until everybody is back and
-    /// seen.
+    /// Plays, joining again when the connection breaks, until all players are
+    /// back and visible.
     async fn play(mut self, url: String, game: String) -> Result<Outcome, String> {
         frolic_platform::tls::use_ring();
         let http = reqwest::Client::new();
@@ -126,16 +126,16 @@ impl Player {
                         sees: self.characters(),
                         arrivals: self.arrivals,
                         places: self.places,
-                        heard: self.heard,
+                        received: self.received,
                     });
                 }
                 End::Lost(cause) => {
-                    tracing::debug!(number = self.number, %cause, "line lost");
+                    tracing::debug!(number = self.number, %cause, "connection lost");
                     // The port may still be the dead server's.
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
             }
-            // To nobody, once they had been in.
+            // Sent without a server, after the first connection was lost.
             if self.arrivals.len() == 1 && !std::mem::replace(&mut self.has_spoken, true) {
                 for number in SAID {
                     let args = Args(vec![Value::Number(number)]);
@@ -145,9 +145,9 @@ impl Player {
             self.client.reconnect();
         }
         let (number, count) = (self.number, self.arrivals.len());
-        let (sees, heard) = (self.characters(), &self.heard);
+        let (sees, received) = (self.characters(), &self.received);
         Err(format!(
-            "player {number} came in {count} times, saw {sees}, was told {heard:?}"
+            "player {number} came in {count} times, saw {sees}, received {received:?}"
         ))
     }
 
@@ -159,13 +159,13 @@ impl Player {
     }
 
     async fn stay(&mut self, address: &str) -> End {
-        match self.stay_on_line(address).await {
+        match self.stay_connected(address).await {
             Ok(end) => end,
             Err(cause) => End::Lost(cause),
         }
     }
 
-    async fn stay_on_line(&mut self, address: &str) -> Result<End, String> {
+    async fn stay_connected(&mut self, address: &str) -> Result<End, String> {
         let mut socket = open(address).await?;
         let mut every = tokio::time::interval(Duration::from_millis(100));
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -207,14 +207,14 @@ impl Player {
                     entity: welcome.entity_id,
                     resumption: welcome.resumption,
                 }),
-                ClientEvent::Remote { args, .. } => self.heard = numbers(&args),
+                ClientEvent::Remote { args, .. } => self.received = numbers(&args),
                 _ => {}
             }
         }
         let Some(own) = self.client.own_state() else {
             return;
         };
-        // Whoever knows where they stand has arrived.
+        // A player whose position is known has arrived.
         if self.places.len() < self.arrivals.len() {
             self.places.push(own.feet);
             let _ = self.arrived.send(self.number).await;
@@ -226,7 +226,7 @@ impl Player {
     fn is_done(&self) -> bool {
         *self.over.borrow()
             && self.characters() >= PLAYERS as usize
-            && self.heard.len() >= SAID.len()
+            && self.received.len() >= SAID.len()
     }
 }
 
@@ -238,8 +238,8 @@ fn numbers(args: &Args) -> Vec<f64> {
     args.0.iter().map(number).collect()
 }
 
-/// Waits until everybody has come in once more.
-async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
+/// Waits until every player has joined once more.
+async fn until_all_joined(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
     let mut seen = BTreeSet::new();
     while seen.len() < PLAYERS as usize {
         let waited = tokio::time::timeout_at(deadline, arrived.recv()).await;
@@ -264,15 +264,15 @@ async fn stored_players(platform: &Platform) -> u32 {
     count as u32
 }
 
-/// Waits until everybody who has arrived is stored: who is not yet when a server
-/// is killed comes back to any spawn point.
-async fn everybody_stored(platform: &Platform) {
+/// Waits until every arrived player is persisted: one who is not, when a server
+/// is killed, would restart at any spawn point.
+async fn until_all_stored(platform: &Platform) {
     let before = stored_players(platform).await;
-    // One batch may have been on its way already, with everybody in it but the
-    // last; whoever has arrived is in the next.
+    // One batch may have been in flight already, with every player but the
+    // last; the next has all who have arrived.
     let began = Instant::now();
     while stored_players(platform).await <= before + PLAYERS {
-        assert!(began.elapsed() < PATIENCE, "nobody is stored");
+        assert!(began.elapsed() < PATIENCE, "players are not persisted");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -296,21 +296,21 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
             arrivals: Vec::new(),
             places: Vec::new(),
             has_spoken: false,
-            heard: Vec::new(),
+            received: Vec::new(),
             arrived: arrived.clone(),
             over: over.clone(),
         };
         players.spawn(player.play(platform.url.clone(), game.clone()));
     }
-    everybody_in(&mut arrivals, deadline).await;
-    everybody_stored(&platform).await;
+    until_all_joined(&mut arrivals, deadline).await;
+    until_all_stored(&platform).await;
     let before = platform.servers().await;
     assert_eq!(before.len(), 1, "all in one world: {before:?}");
     let pid = before[0]["pid"].as_i64().expect("a process") as i32;
     let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
 
-    everybody_in(&mut arrivals, deadline).await;
+    until_all_joined(&mut arrivals, deadline).await;
     end.send(true).expect("players are there");
     let (mut ids, mut entities) = (BTreeSet::new(), BTreeSet::new());
     while let Some(player) = players.join_next().await {
@@ -324,8 +324,8 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
         };
         let moved = (stands - stood).length();
         assert!(moved < SAME_PLACE_M, "stood at {stood}, came to {stands}");
-        assert_eq!(player.heard, SAID, "all of it, in order, once");
-        assert_eq!(player.sees, PLAYERS as usize, "everybody, and nobody twice");
+        assert_eq!(player.received, SAID, "all of it, in order, once");
+        assert_eq!(player.sees, PLAYERS as usize, "each player exactly once");
         assert_eq!(before.resumption, Resumption::New);
         assert_eq!(after.resumption, Resumption::Restarted, "by its token");
         assert_eq!(before.player_id, after.player_id);

@@ -19,12 +19,12 @@ const PLAYERS: u32 = 24;
 const KILLS: u32 = 3;
 /// For everything together.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What each player does between two kills, quickly one after the other, and
-/// altogether. Few enough that the store takes them all.
+/// Operations of each player between two kills, in quick succession, and
+/// altogether. Few enough for the store's rate limit.
 const DEEDS_AT_ONCE: u32 = 5;
 const DEEDS: u32 = DEEDS_AT_ONCE * (KILLS + 1);
 const EVERY: Duration = Duration::from_millis(40);
-/// After everybody has begun, at some moment up to this.
+/// The kill follows within this time after all players have begun.
 const KILLED_WITHIN_MS: u64 = 400;
 /// Each deposit counts in a digit of its own, so that a lost one and one that was
 /// done twice do not make up for each other.
@@ -76,8 +76,8 @@ fn bank() -> BTreeMap<String, Vec<u8>> {
     ])
 }
 
-/// What the deed of a number is: every fourth is something built, the others go
-/// into the account.
+/// The operation of a number: every fourth builds, the others pay into the
+/// account.
 fn deed(number: u32) -> (&'static str, f64) {
     match number % 4 {
         3 => ("Build", 0.0),
@@ -88,7 +88,7 @@ fn deed(number: u32) -> (&'static str, f64) {
     }
 }
 
-/// What comes of all of them.
+/// The expected result of all of them.
 fn sum_of_deeds() -> (f64, f64) {
     let deeds = (0..DEEDS).map(deed);
     deeds.fold((0.0, 0.0), |(coins, built), deed| match deed {
@@ -118,15 +118,16 @@ struct Player {
     /// Asked what there is in the end.
     has_asked: bool,
     counted: Option<(f64, f64)>,
-    /// Tells each arrival.
+    /// Sends the player's number at each arrival.
     arrived: mpsc::Sender<u32>,
-    /// How often everybody was there together; once more than there are kills,
-    /// and it is over.
+    /// How often all players were connected together; one more than the kills
+    /// ends the test.
     round: watch::Receiver<u32>,
 }
 
 impl Player {
-    /// Plays, joining again when the line breaks, until it knows what it has.
+    /// Plays, joining again when the connection breaks, until it has its
+    /// counts.
     async fn play(mut self, url: String) -> Result<(f64, f64), String> {
         frolic_platform::tls::use_ring();
         let http = reqwest::Client::new();
@@ -188,7 +189,7 @@ impl Player {
         Ok(())
     }
 
-    /// Says the next deed when it is time, whoever may be there to hear it.
+    /// Sends the next operation when it is due, whether or not it is connected.
     fn speak(&mut self) {
         let round = *self.round.borrow();
         if self.said < round * DEEDS_AT_ONCE && self.said_at.elapsed() > EVERY {
@@ -228,8 +229,8 @@ impl Player {
     }
 }
 
-/// Waits until everybody has come in since the last time.
-async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
+/// Waits until every player has joined since the last time.
+async fn until_all_joined(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
     let mut seen = BTreeSet::new();
     while seen.len() < PLAYERS as usize {
         let waited = tokio::time::timeout_at(deadline, arrived.recv()).await;
@@ -264,7 +265,7 @@ async fn what_players_do_is_done_once_however_often_their_game_server_is_killed(
         players.spawn(player.play(platform.url.clone()));
     }
     for round in 1..=KILLS {
-        everybody_in(&mut arrivals, deadline).await;
+        until_all_joined(&mut arrivals, deadline).await;
         begin.send(round).expect("players are there");
         // Never the same one, and right at any.
         let moment = u64::from(began.elapsed().subsec_micros()) % KILLED_WITHIN_MS;
@@ -274,7 +275,7 @@ async fn what_players_do_is_done_once_however_often_their_game_server_is_killed(
         let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
     }
-    everybody_in(&mut arrivals, deadline).await;
+    until_all_joined(&mut arrivals, deadline).await;
     begin.send(KILLS + 1).expect("players are there");
     let (coins, built) = sum_of_deeds();
     while let Some(player) = players.join_next().await {

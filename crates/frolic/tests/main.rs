@@ -7,9 +7,9 @@ mod command_line;
 mod console;
 #[cfg(target_os = "linux")]
 mod deploy;
+mod durability;
 mod environment;
 mod full_disk;
-mod kept;
 mod killed_server;
 mod killed_store;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,5 @@
 //! Worlds of a thousand players under the usual limit of 1,024 open files:
-//! whoever holds sockets asks for what the system allows.
+//! processes that hold sockets raise the limit as far as the system allows.
 // Covers: crates/gameserver/src, crates/platform/src
 
 use std::io::{BufRead, BufReader};
@@ -26,7 +26,7 @@ impl Started {
         let started = Self(process);
         let mut lines = output.lines().map_while(Result::ok);
         assert!(lines.any(|line| line.contains(word)), "never said {word}");
-        // Whoever prints into a closed pipe fails.
+        // A process that prints into a closed pipe fails.
         std::thread::spawn(move || lines.for_each(drop));
         started
     }

@@ -119,7 +119,7 @@ fn a_real_session_comes_out_the_same() {
     assert_eq!(found["ending"], "complete");
     assert!(found["ticks"].as_u64() > Some(120), "{found}");
 
-    // Found by its hash where `frolic serve` keeps packages.
+    // Found by its hash in the package folder of `frolic serve`.
     let data = scratch("replay-data");
     let revision = found["revision"].as_str().expect("a hash").to_owned();
     let data_dir = data.to_string_lossy().into_owned();

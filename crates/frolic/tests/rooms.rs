@@ -12,13 +12,13 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// More than a game server keeps for those whose address it does not know.
+/// More than a game server's limit for clients of unknown address.
 const STRANGERS: u8 = 10;
 /// As many as one address may have.
 const EACH: usize = 32;
 
-/// Opens a room as somebody from elsewhere: a proxy on this machine is
-/// believed about whom it brings.
+/// Opens a room from a foreign address: the server trusts the address that a
+/// proxy on this machine reports.
 async fn open(platform: &Platform, path: &str, from: &str) -> Result<Socket, Error> {
     let address = platform.url.replacen("http", "ws", 1);
     let mut request = format!("{address}{path}").into_client_request()?;
@@ -31,7 +31,7 @@ async fn open(platform: &Platform, path: &str, from: &str) -> Result<Socket, Err
 }
 
 #[tokio::test]
-async fn silent_strangers_keep_nobody_out_of_a_room() {
+async fn silent_connections_block_no_player_from_a_room() {
     let platform = Platform::start("rooms-strangers");
     let creator = platform.login("Creator").await;
     platform.publish(&creator, &game("meeting", 300, "")).await;

@@ -5,8 +5,8 @@
 use crate::support::{Platform, game};
 use serde_json::json;
 
-/// Waits for the other server, counts with everything there is at the same
-/// time, and tells the total once both are through.
+/// Waits for the other server, increments concurrently with it, and reports the
+/// total once both have finished.
 const COUNTING: &str = r#"
 Store.Increment("here")
 while Store.Get("here") < 2 do

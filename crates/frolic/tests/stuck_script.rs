@@ -66,8 +66,11 @@ async fn a_world_that_was_hung_goes_on_from_its_checkpoint() {
     player.fire("Go").await;
     player.event("Gone").await;
     player.fire("Hang").await;
-    let told = platform.wait_for("starts again without it");
-    assert!(told.contains("ServerScriptService/Stuck.luau"), "{told}");
+    let warning = platform.wait_for("starts again without it");
+    assert!(
+        warning.contains("ServerScriptService/Stuck.luau"),
+        "{warning}"
+    );
 
     let world = json!({ "world_id": player.world_id });
     let joined = platform.join_as(&creator, &world).await;
@@ -87,7 +90,7 @@ async fn game_server(platform: &Platform) -> Json {
     platform.servers().await.remove(0)
 }
 
-/// Whatever runs in it, the process of a world has given up its rights.
+/// The process of a world has given up its rights, whatever runs in it.
 fn confined(server: &Json) {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server["pid"]));
     let status = status.expect("it runs");
@@ -109,14 +112,20 @@ async fn a_world_that_hangs_while_it_starts_starts_without_the_culprit() {
 }
 
 #[tokio::test]
-async fn a_world_that_hangs_later_comes_back_and_the_creator_is_told() {
+async fn a_world_that_hangs_later_is_restarted_and_its_creator_notified() {
     let platform = Platform::start("stuck-later");
     let _player = play(&platform, &without_a_safe_point("task.wait(0.5)")).await;
     platform.wait_for("honest");
-    let told = platform.wait_for("starts again without it");
-    assert!(told.contains("ServerScriptService/Stuck.luau"), "{told}");
-    let told = platform.wait_for("disabled: it could not be stopped");
-    assert!(told.contains("ServerScriptService/Stuck.luau"), "{told}");
+    let warning = platform.wait_for("starts again without it");
+    assert!(
+        warning.contains("ServerScriptService/Stuck.luau"),
+        "{warning}"
+    );
+    let warning = platform.wait_for("disabled: it could not be stopped");
+    assert!(
+        warning.contains("ServerScriptService/Stuck.luau"),
+        "{warning}"
+    );
     platform.wait_for("honest");
     assert_eq!(game_server(&platform).await["crashes"], 1);
 }

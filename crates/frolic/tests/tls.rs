@@ -1,5 +1,5 @@
-//! `frolic serve` with a certificate: pages over https, a real world
-//! over wss, and what is wrong with the files told at the start.
+//! `frolic serve` with a certificate: pages over https, a real world over wss,
+//! and errors in the files reported at the start.
 // Covers: crates/gameserver/src, crates/platform/src
 
 #[path = "../../platform/tests/platform/support/certificate.rs"]
@@ -74,7 +74,7 @@ fn files_that_do_not_fit_are_refused_at_the_start() {
     let key = other.key.to_string_lossy();
     let said = refused(&["--tls-cert", &cert, "--tls-key", &key]);
     assert!(
-        said.contains(&*key) && said.contains("is not the one"),
+        said.contains(&*key) && said.contains("does not belong"),
         "{said}"
     );
     let said = refused(&["--tls-cert", &cert]);

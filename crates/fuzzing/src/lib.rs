@@ -52,7 +52,12 @@ pub const TARGETS: [Target; 24] = [
         seeds::json_commands,
         5_000,
     ),
-    target("kept_log", protocol::kept_log, seeds::kept_logs, 5_000),
+    target(
+        "persisted_log",
+        protocol::persisted_log,
+        seeds::persisted_logs,
+        5_000,
+    ),
     target("manifest", store::manifest, seeds::manifests, 3_000),
     target("mesh", store::mesh, seeds::meshes, 3_000),
     target("package", store::package, seeds::packages, 2_000),

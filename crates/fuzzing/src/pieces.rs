@@ -9,9 +9,9 @@ use frolic_protocol::fragment::{self, Assembler, Fragment, PARTS_MAX};
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
 use frolic_protocol::{Value, packet};
 
-/// Parts of anybody's making come in: whatever they give was among them. Then
-/// an honest packet comes in parts, in the order that the bytes say, and is
-/// whole, whatever came before it.
+/// Arbitrary fragments arrive: a completed packet consists of bytes among them.
+/// Then an honest packet arrives in fragments, in the order that the bytes
+/// give, and is completed whatever came before it.
 pub fn parts(bytes: &[u8]) {
     let Ok(foreign) = packet::read::<Fragment>(bytes, SERVER_MESSAGE_BYTES_MAX) else {
         return;
@@ -44,7 +44,7 @@ pub fn parts(bytes: &[u8]) {
     assert_eq!(assembler.push(last), Some(honest));
 }
 
-/// Cut anew, a packet is the same.
+/// Fragmented again, a packet is the same.
 fn whole_again(whole: &[u8]) {
     let mut assembler = Assembler::default();
     let Some(parts) = fragment::cut(7, whole) else {
@@ -70,8 +70,8 @@ pub fn part_seeds() -> Vec<Vec<u8>> {
     vec![write(&in_order), write(&mixed), write(&mixed[..2])]
 }
 
-/// What decodes is sane, and the same when it is written again. Bytes are
-/// compared, because a number that is not a number is not equal to itself.
+/// Decoded values are sane, and equal when encoded again. Bytes are compared,
+/// because NaN is not equal to itself.
 pub fn details(bytes: &[u8]) {
     let Some(details) = Details::decode(bytes) else {
         return;
@@ -123,8 +123,8 @@ pub fn avatar(bytes: &[u8]) {
     let packed = packet::single(&looks);
     let read = packet::read::<AvatarLooks>(&packed, SERVER_MESSAGE_BYTES_MAX);
     assert_eq!(read, Ok(vec![looks]));
-    // The strict form takes nothing that the lenient one reads otherwise, but
-    // for lists without names, which nobody writes.
+    // The strict form accepts nothing that the lenient one reads differently,
+    // except lists without names, which no encoder writes.
     if text.trim_start().starts_with('{')
         && let Ok(strict) = serde_json::from_str::<AvatarLooks>(text)
     {

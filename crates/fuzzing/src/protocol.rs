@@ -1,4 +1,4 @@
-//! What comes over the wire.
+//! Decoders of network input.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use frolic_protocol::bits::{BitReader, BitWriter};
 use frolic_protocol::packet::{
     self, CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX, StreamReader,
 };
-use frolic_protocol::resume::{KeptLog, KeptPacket};
+use frolic_protocol::resume::{PersistedLog, PersistedPacket};
 use frolic_protocol::snapshot::{self, CellKey, KnownCells, SnapshotError};
 use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::websocket::{FrameError, FrameReader};
@@ -25,8 +25,8 @@ pub fn server_packet(bytes: &[u8]) {
     packet_again::<ServerMessage>(bytes, SERVER_MESSAGE_BYTES_MAX);
 }
 
-/// What was read is written and read again; bytes are compared, because a
-/// number that is not a number is not equal to itself.
+/// Decoded values are encoded and decoded again; bytes are compared, because
+/// NaN is not equal to itself.
 fn packet_again<M: Serialize + DeserializeOwned>(bytes: &[u8], max: usize) {
     let Ok(messages) = packet::read::<M>(bytes, max) else {
         return;
@@ -76,7 +76,7 @@ pub fn websocket(bytes: &[u8]) {
     assert_eq!(pieces, frames_in(bytes, bytes.len().max(1)));
 }
 
-/// What frames say, and what is wrong with them at last.
+/// The contents of frames, and the error that ended them.
 fn frames_in(bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Option<FrameError>) {
     let mut reader = FrameReader::new(CLIENT_MESSAGE_BYTES_MAX);
     let mut said = Vec::new();
@@ -157,33 +157,33 @@ pub fn ticket(bytes: &[u8]) {
     assert!(ticket::verify(&[8; 32], &signed, "world_1", 1_000).is_err());
 }
 
-/// What one process of a server leaves to the next.
-pub fn kept_log(bytes: &[u8]) {
+/// State that one process of a server persists for the next.
+pub fn persisted_log(bytes: &[u8]) {
     let lasts = |id: u32| id < 1_000_000;
-    let Some(log) = KeptLog::from_bytes(bytes, &lasts) else {
+    let Some(log) = PersistedLog::from_bytes(bytes, &lasts) else {
         return;
     };
     let packets: Vec<Vec<u8>> = log
         .messages
         .iter()
-        .map(|kept| packet::single(&kept.message))
+        .map(|entry| packet::single(&entry.message))
         .collect();
     let messages = packets.iter().zip(&log.messages);
-    let written = KeptLog {
+    let written = PersistedLog {
         base: log.base,
-        told: log.told,
+        written: log.written,
         confirms: log.confirms,
         messages: messages
-            .map(|(packet, kept)| KeptPacket {
+            .map(|(packet, entry)| PersistedPacket {
                 packet,
-                echo: kept.echo.clone(),
+                echo: entry.echo.clone(),
             })
             .collect(),
         calls: log.calls.clone(),
     }
     .to_bytes();
     // Nothing is written of a log that never had anything.
-    match KeptLog::from_bytes(&written, &lasts) {
+    match PersistedLog::from_bytes(&written, &lasts) {
         Some(again) => assert_eq!(format!("{again:?}"), format!("{log:?}")),
         None => assert!(written.is_empty()),
     }
@@ -205,7 +205,7 @@ pub fn value(bytes: &[u8]) {
     }
 }
 
-/// What a client knows after the first snapshot of a real session.
+/// The state of a client after the first snapshot of a real session.
 #[derive(Default)]
 struct Known {
     cells: HashMap<CellKey, (u32, Vec<EntityState>)>,

@@ -1,13 +1,13 @@
-//! What the processes of a world leave to the next: a checkpoint in parts, and
-//! the operations behind it.
+//! State that the processes of a world persist for the next: a checkpoint in
+//! parts, and the operations after it.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use frolic_package::{Limits, Package};
-use frolic_protocol::keep::{Checkpoint, STRUCTURES, STRUCTURES_VERSION, SavedWorld, Section};
 use frolic_protocol::ops::LoggedOp;
 use frolic_protocol::packet::{self, SERVER_MESSAGE_BYTES_MAX};
+use frolic_protocol::persist::{Checkpoint, STRUCTURES, STRUCTURES_VERSION, SavedWorld, Section};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_protocol::{Args, Value};
 use frolic_terrain::codec;
@@ -31,7 +31,7 @@ Network.OnClientEvent("Raze", function(player)
 end)
 "#;
 
-/// What can be in an input: a byte says which, two say how long it is.
+/// The kinds of input: a byte selects one, two give its length.
 const PART_STRUCTURES: u8 = 0;
 const PART_CHUNK: u8 = 1;
 const PART_ANY: u8 = 2;
@@ -40,8 +40,8 @@ const PARTS: u8 = 4;
 /// More operations than this only take long.
 const OPS_MAX: usize = 24;
 
-/// Whatever earlier processes left, a world comes of it that goes on. It stores
-/// what is news, and the next process has the same world from that.
+/// Whatever earlier processes stored, it loads as a world that runs. The world
+/// persists its changes, and the next process loads the same world from them.
 pub fn saved_world(bytes: &[u8]) {
     let saved = saved_in(bytes);
     let mut checkpoint = saved.checkpoint.clone();
@@ -65,7 +65,7 @@ fn go_on(world: &mut World) {
         match tick {
             1 => {
                 build(world, ada, "Wall", 5.0);
-                // It may be refused: somebody stands there, or falls.
+                // It may be refused: a character stands there, or falls.
                 let _ = world.terraform(ada, &dig([3.5, 7.5, 3.5]));
             }
             2 => assert!(world.receive_event(ada, "Raze".into(), Args(Vec::new()))),
@@ -73,7 +73,7 @@ fn go_on(world: &mut World) {
             _ => {}
         }
         world.step();
-        world.ops_kept(world.newest_op());
+        world.ops_persisted(world.newest_op());
         world.take_outbox();
         terrain.next(world, &mut |chunk| {
             codec::unpack(&chunk.zstd).expect("what clients get is whole");
@@ -108,10 +108,10 @@ fn load(saved: SavedWorld) -> World {
     })
 }
 
-/// Takes in what is news, as storage does: what is gone has no part any more.
-fn store(checkpoint: &mut Checkpoint, news: Checkpoint) {
-    checkpoint.seq = news.seq;
-    checkpoint.sections.extend(news.sections);
+/// Applies changes as storage does: removed parts are deleted.
+fn store(checkpoint: &mut Checkpoint, changes: Checkpoint) {
+    checkpoint.seq = changes.seq;
+    checkpoint.sections.extend(changes.sections);
     let sections = &mut checkpoint.sections;
     sections.retain(|_, section| *section != Section::gone());
 }
@@ -123,7 +123,7 @@ fn whole(world: &World) -> Checkpoint {
     checkpoint
 }
 
-/// What an input says.
+/// The meaning of an input.
 fn saved_in(mut bytes: &[u8]) -> SavedWorld {
     let mut saved = SavedWorld::default();
     let sections = &mut saved.checkpoint.sections;
@@ -238,9 +238,9 @@ fn build(world: &mut World, player: PlayerNumber, prefab: &str, x: f64) {
     assert!(world.receive_event(player, "Build".into(), args));
 }
 
-/// A world in which somebody dug and built: its operations, then a checkpoint of
-/// all that, then that with more operations behind it, the last of which undo
-/// everything and begin anew.
+/// A world with edits and structures: its operations, then a checkpoint of all
+/// that, then that with more operations after it, the last of which undo
+/// everything and start again.
 pub fn saved_seeds() -> Vec<Vec<u8>> {
     let mut world = load(SavedWorld::default());
     let ada = world.join("ada".into(), "Ada".into());
@@ -277,7 +277,7 @@ fn work(world: &mut World, player: PlayerNumber, x: f32) -> Vec<LoggedOp> {
     assert!(matches!(dug, Ok(Some(_))), "{dug:?}");
     world.step();
     let ops = world.take_ops();
-    world.ops_kept(world.newest_op());
+    world.ops_persisted(world.newest_op());
     ops
 }
 

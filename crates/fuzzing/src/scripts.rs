@@ -1,5 +1,5 @@
-//! What a client makes of lists of scripts and of pieces of them. Whatever a
-//! server sends, a script that the client would run is what the list says.
+//! Lists of scripts and chunks of them, as a client reads them. Whatever a
+//! server sends, a script that the client would run matches the list.
 
 use frolic_client::Client;
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
@@ -57,7 +57,7 @@ pub fn chunks(bytes: &[u8]) {
     nothing_else_runs(&client);
 }
 
-/// A client in a world that was told of a list with this text.
+/// A client in a world that announced a list with this text.
 fn client_that_awaits(list: &[u8]) -> Client {
     let mut client = Client::new();
     for packet in seeds::welcome_packets() {

@@ -9,7 +9,7 @@ use frolic_protocol::message::{LineReport, PlayerStat, Resumption};
 use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
 use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
-use frolic_protocol::resume::{KeptLog, KeptPacket, SentLog};
+use frolic_protocol::resume::{PersistedLog, PersistedPacket, SentLog};
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
 };
@@ -71,7 +71,7 @@ pub fn game() -> Package {
     package.unwrap_or_else(|report| panic!("{report}"))
 }
 
-/// What a short session leaves behind.
+/// The state that a short session persists.
 struct Session {
     welcome: Vec<Vec<u8>>,
     snapshots: Vec<Vec<u8>>,
@@ -387,7 +387,7 @@ pub fn server_packets() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// What servers send, and what follows a welcome whose clock nobody has.
+/// Messages of servers, and those after a welcome with an impossible clock.
 pub fn client_inputs() -> Vec<Vec<u8>> {
     let mut seeds = server_packets();
     for clock in [(u32::MAX, 1), (u32::MAX, u32::MAX), (0, 0)] {
@@ -453,7 +453,7 @@ pub fn json_commands() -> Vec<Vec<u8>> {
     .into()
 }
 
-pub fn kept_logs() -> Vec<Vec<u8>> {
+pub fn persisted_logs() -> Vec<Vec<u8>> {
     let mut log = SentLog::restored(7);
     for message in [
         ServerMessage::Event {
@@ -469,11 +469,11 @@ pub fn kept_logs() -> Vec<Vec<u8>> {
         let bytes = packet.len();
         log.push(packet, bytes);
     }
-    let kept = KeptLog::of(&log, (0, u32::MAX), 4096, |packet| KeptPacket {
+    let persisted = PersistedLog::of(&log, (0, u32::MAX), 4096, |packet| PersistedPacket {
         packet,
         echo: Some("\"a\"".into()),
     });
-    vec![kept.to_bytes()]
+    vec![persisted.to_bytes()]
 }
 
 pub fn tickets() -> Vec<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! What clients get from servers, and what recordings hold.
+//! Messages from servers to clients, and recordings.
 
 use std::cell::OnceCell;
 

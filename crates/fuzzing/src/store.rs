@@ -1,4 +1,4 @@
-//! What creators upload.
+//! Uploads of creators.
 
 use std::io::Write;
 
@@ -33,8 +33,8 @@ pub fn scene(bytes: &[u8]) {
     }
 }
 
-/// What is solid of an asset: from glTF, and as clients get it. Whatever is
-/// taken can be walked on.
+/// The solid part of an asset: from glTF, and in the form that clients get.
+/// Every accepted mesh can be walked on.
 pub fn mesh(bytes: &[u8]) {
     for mesh in [
         frolic_package::gltf::read(bytes).ok(),

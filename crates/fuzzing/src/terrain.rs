@@ -1,4 +1,4 @@
-//! Chunks of terrain that somebody sends.
+//! Chunks of terrain from the network.
 
 use frolic_terrain::{Chunk, Material, codec};
 

@@ -79,7 +79,7 @@ smoke_tests!(
     details,
     fragment,
     json_command,
-    kept_log,
+    persisted_log,
     manifest,
     mesh,
     package,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use frolic_protocol::keep::PlayerState;
+use frolic_protocol::persist::PlayerState;
 use frolic_protocol::ticket::{self, CharacterProfile, TicketClaims, TicketError, TicketKey};
 
 /// How long a resume token works on a server that was started after it was issued.

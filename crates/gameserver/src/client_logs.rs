@@ -210,7 +210,7 @@ mod tests {
 
     const REVISION: &str = "running";
 
-    fn everybody() -> ClientPrints {
+    fn prints_of_all() -> ClientPrints {
         ClientPrints {
             everybody: true,
             creator_id: "user_creator".into(),
@@ -281,7 +281,7 @@ mod tests {
         let mut logs = ClientLogs::default();
         let creator_only = ClientPrints {
             everybody: false,
-            ..everybody()
+            ..prints_of_all()
         };
         for number in [1, 2] {
             let hello = line(ConsoleLevel::Info, &format!("hello {number}"));
@@ -297,9 +297,9 @@ mod tests {
         let mut logs = ClientLogs::default();
         let said = ["round 9", "round 10", "apple", "round 9", "Zebra"];
         let lines = said.map(|text| line(ConsoleLevel::Info, text));
-        say(&mut logs, 1, log(lines.to_vec()), &everybody());
+        say(&mut logs, 1, log(lines.to_vec()), &prints_of_all());
         let failed = line(ConsoleLevel::Error, "failed");
-        say(&mut logs, 1, log(vec![failed]), &everybody());
+        say(&mut logs, 1, log(vec![failed]), &prints_of_all());
         let (lines, _) = reported(&mut logs);
         let messages: Vec<_> = lines.iter().map(|line| line.message.as_str()).collect();
         let expected = ["round 9", "round 10", "apple", "Zebra", "failed"];
@@ -311,14 +311,14 @@ mod tests {
         let mut logs = ClientLogs::default();
         for round in 0..100 {
             let lines = (0..40).map(|i| line(ConsoleLevel::Error, &format!("{round} {i}")));
-            say(&mut logs, 2, log(lines.collect()), &everybody());
+            say(&mut logs, 2, log(lines.collect()), &prints_of_all());
         }
         // Lines of other players are still accepted.
         say(
             &mut logs,
             3,
             log(vec![line(ConsoleLevel::Error, "other")]),
-            &everybody(),
+            &prints_of_all(),
         );
         let (lines, dropped) = reported(&mut logs);
         assert_eq!(lines.len(), 41);

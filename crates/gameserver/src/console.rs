@@ -32,7 +32,7 @@ struct Inner {
     /// lock, and must not wait for that.
     scripts: Arc<[ScriptFigures]>,
     /// Whether `scripts` has changed since the last report.
-    news: bool,
+    scripts_changed: bool,
     measured_at: Option<Instant>,
     /// Which players' client scripts report their prints.
     client_prints: Arc<ClientPrints>,
@@ -63,12 +63,12 @@ impl Console {
 
     /// Sets whether the client scripts of all players report their prints, as the
     /// platform requested.
-    pub fn set_prints_wanted(&self, everybody: bool) {
+    pub fn set_prints_wanted(&self, of_all: bool) {
         let mut inner = self.inner();
-        if inner.client_prints.everybody != everybody {
+        if inner.client_prints.everybody != of_all {
             let creator_id = inner.client_prints.creator_id.clone();
             inner.client_prints = Arc::new(ClientPrints {
-                everybody,
+                everybody: of_all,
                 creator_id,
             });
         }
@@ -105,18 +105,18 @@ impl Console {
             }
         });
         let scripts: Arc<[ScriptFigures]> = scripts.collect();
-        inner.news |= inner.scripts != scripts;
+        inner.scripts_changed |= inner.scripts != scripts;
         inner.scripts = scripts;
     }
 
     /// The next report, if there is anything to report.
     fn take(&self) -> Option<ConsoleReport> {
         let mut inner = self.inner();
-        if inner.lines.is_empty() && !inner.news {
+        if inner.lines.is_empty() && !inner.scripts_changed {
             return None;
         }
         let count = inner.lines.len().min(REPORT_LINES_MAX);
-        let scripts = if std::mem::take(&mut inner.news) {
+        let scripts = if std::mem::take(&mut inner.scripts_changed) {
             inner.scripts.to_vec()
         } else {
             Vec::new()
@@ -135,7 +135,7 @@ impl Console {
             inner.lines.push_front(line);
         }
         inner.dropped = inner.dropped.saturating_add(report.dropped);
-        inner.news |= !report.scripts.is_empty();
+        inner.scripts_changed |= !report.scripts.is_empty();
         inner.trim();
     }
 
@@ -228,17 +228,17 @@ pub fn line_of(log: ScriptLog, tick: u32, revision: &str, hash: Option<&str>) ->
 }
 
 /// Sends reports to the control plane while the process lives.
-pub async fn tell(control_plane: ControlPlane, console: Arc<Console>) {
+pub async fn send_reports(control_plane: ControlPlane, console: Arc<Console>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        tell_once(&control_plane, &console).await;
+        send_report(&control_plane, &console).await;
     }
 }
 
 /// Sends what is queued now.
-pub async fn tell_once(control_plane: &ControlPlane, console: &Console) {
+pub async fn send_report(control_plane: &ControlPlane, console: &Console) {
     let Some(report) = console.take() else {
         return;
     };

@@ -9,7 +9,7 @@ use frolic_protocol::fleet::{
     AskBlocks, Heartbeat, HeartbeatReply, PlayerBlocks, PublishScripts, PublishedScripts,
     ServerReady, ServerStopped, WorldBoot,
 };
-use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
+use frolic_protocol::persist::{PersistBatch, PersistReply, Saved};
 use frolic_protocol::remote_commands::{LearnSpell, OutsideNews};
 use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
@@ -27,7 +27,7 @@ const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why the control plane could not be used.
 #[derive(Debug, thiserror::Error)]
-#[error("the control plane at {url} did not help with {what}")]
+#[error("the control plane at {url} did not complete the request: {what}")]
 pub struct ControlPlaneError {
     url: String,
     what: String,
@@ -194,16 +194,16 @@ impl ControlPlane {
     }
 
     /// Sends events to subscribers outside of the world.
-    pub async fn news(&self, news: &OutsideNews) -> Result<(), ControlPlaneError> {
+    pub async fn post_news(&self, news: &OutsideNews) -> Result<(), ControlPlaneError> {
         self.post("news", news).await.map(|_| ())
     }
 
     /// Persists a batch.
-    pub async fn keep(
+    pub async fn persist(
         &self,
-        batch: &KeepBatch,
+        batch: &PersistBatch,
         patience: Duration,
-    ) -> Result<KeepReply, ControlPlaneError> {
+    ) -> Result<PersistReply, ControlPlaneError> {
         let patience = match &batch.checkpoint {
             Some(_) => LARGE_TIMEOUT,
             None => patience,

@@ -2,10 +2,10 @@
 
 mod closing;
 mod handshake;
-mod keeping;
 mod logs;
 mod message;
 mod outside;
+mod persisting;
 mod reading;
 mod reload;
 mod saving;
@@ -17,8 +17,8 @@ mod updates;
 use closing::Closing;
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
-pub(crate) use keeping::Returning;
-use keeping::{Counted, Look};
+pub(crate) use persisting::Returning;
+use persisting::{Counted, Look};
 use reading::ReadingShare;
 use saving::SavingNotice;
 use terrain::Unstored;
@@ -40,21 +40,21 @@ use tokio::sync::mpsc::error::TryRecvError;
 
 use crate::admission::Admission;
 use crate::client_logs::ClientLogs;
+use crate::connection::{CloseCode, Connection, QuicConnection};
 use crate::console::Console;
 use crate::figures::LastSecond;
-use crate::line::{CloseCode, Line, QuicConnection};
-use crate::link::{Carrier, ClientInput, ConnectionId, Encoding, Inbound};
+use crate::incoming::{Carrier, ClientInput, ConnectionId, Encoding, Inbound};
 use crate::metrics::{KickCause, Metrics, Presence, StageClock, StageTimes, micros};
 use crate::persistence::PersistenceClient;
+use crate::player_sessions::{Place, PlayerSession, PlayerSessions};
 use crate::pressure::Pressure;
 use crate::recording::{self, Recording};
 use crate::scripts::{ClientScripts, ScriptRelease};
-use crate::seats::{Place, Seat, Seats};
-use crate::session::{Session, Told};
+use crate::session::{ReliableMessage, Session};
 use crate::sessions::Sessions;
 use crate::social::BlockListClient;
 use crate::store::StoreClient;
-use crate::transport::Slot;
+use crate::transport::ConnectionPermit;
 use crate::transport::socket::Reading;
 use crate::transport::sockets::Sockets;
 
@@ -105,7 +105,7 @@ pub struct HostSettings {
     /// Persistent data of scripts.
     pub store: StoreClient,
     /// Persists operations and players of the world.
-    pub keeper: PersistenceClient,
+    pub persistence: PersistenceClient,
     /// Last positions of players who may come back.
     pub returning: Returning,
     /// Output and costs of scripts.
@@ -129,11 +129,11 @@ pub struct Host {
     /// Connections that asked for the scene and have not received all of it.
     scene_readers: Vec<ConnectionId>,
     sessions: Sessions,
-    seats: Seats,
+    player_sessions: PlayerSessions,
     inbox: mpsc::Receiver<Inbound>,
     sockets: Sockets,
     /// Messages of one socket; reused for its capacity.
-    heard: Vec<ClientInput>,
+    inputs: Vec<ClientInput>,
     metrics: Arc<Metrics>,
     started: Instant,
     draining: bool,
@@ -203,10 +203,10 @@ impl Host {
             world,
             settings,
             sessions: Sessions::default(),
-            seats: Seats::default(),
+            player_sessions: PlayerSessions::default(),
             inbox,
             sockets,
-            heard: Vec::new(),
+            inputs: Vec::new(),
             metrics,
             started: Instant::now(),
             draining: false,
@@ -294,20 +294,20 @@ impl Host {
         if self.closing.is_none() {
             self.judge_scripts(report.last_tick_us);
         }
-        recording::keep(&mut self.settings.recording, &mut self.world);
+        recording::record(&mut self.settings.recording, &mut self.world);
         clock.lap();
-        if !self.settings.keeper.is_persistent() {
+        if !self.settings.persistence.is_persistent() {
             // Operations that are never stored delay no answer.
-            self.settings.keeper.hold(&mut self.world);
+            self.settings.persistence.hold(&mut self.world);
         }
         self.answer_stored();
         self.deliver_outbox();
-        self.tell_reconnected();
+        self.send_reconnected();
         // Including requests caused by the messages delivered in this tick.
         self.ask_store();
-        self.keep();
+        self.persist();
         self.notice_saving(began);
-        self.tell_outside();
+        self.report_outside();
         self.write_logs(began);
         self.write_client_logs();
         self.send_scene();
@@ -346,14 +346,17 @@ impl Host {
                 Ok(Inbound::Open {
                     encoding,
                     ticket,
-                    carriage,
-                    slot,
-                }) => self.open(encoding, ticket, carriage, slot, now),
-                Ok(Inbound::ClientInput { link, heard }) => {
-                    self.heard(link, heard);
-                    self.sessions.settle(link);
+                    carrier,
+                    permit,
+                }) => self.open(encoding, ticket, carrier, permit, now),
+                Ok(Inbound::ClientInput {
+                    connection_id,
+                    input,
+                }) => {
+                    self.handle_input(connection_id, input);
+                    self.sessions.settle(connection_id);
                 }
-                Ok(Inbound::Closed { link }) => self.closed(link, now),
+                Ok(Inbound::Closed { connection_id }) => self.closed(connection_id, now),
                 Ok(Inbound::Reload { request, answer }) => {
                     // The caller may have disconnected; the world has changed all
                     // the same.
@@ -367,9 +370,9 @@ impl Host {
                         self.world.store_answer(answer);
                     }
                 }
-                Ok(Inbound::Kept(stored)) => {
-                    self.world.ops_kept(stored.seq());
-                    self.seats.note_stored(stored.mark());
+                Ok(Inbound::Persisted(stored)) => {
+                    self.world.ops_persisted(stored.seq());
+                    self.player_sessions.note_stored(stored.mark());
                 }
                 Ok(Inbound::Blocks { player_id, blocked }) => self.note_blocks(&player_id, blocked),
                 Ok(Inbound::Expel { player_id, reason }) => self.expel(&player_id, &reason),
@@ -389,20 +392,23 @@ impl Host {
         &mut self,
         encoding: Encoding,
         ticket: Option<String>,
-        carriage: Carrier,
-        slot: Slot,
+        carrier: Carrier,
+        permit: ConnectionPermit,
         now: Instant,
     ) {
-        let link = slot.link();
-        let line = match carriage {
+        let connection_id = permit.connection_id();
+        let connection = match carrier {
             Carrier::Channel {
                 outbox,
                 end,
                 carried,
-            } => Line::Channel(QuicConnection::new(outbox, end, carried)),
+            } => Connection::Quic(QuicConnection::new(outbox, end, carried)),
             Carrier::Socket { stream, read_ahead } => {
-                match self.sockets.adopt(link, stream, encoding, &read_ahead, now) {
-                    Ok(line) => Line::Socket(line),
+                match self
+                    .sockets
+                    .adopt(connection_id, stream, encoding, &read_ahead, now)
+                {
+                    Ok(connection) => Connection::WebSocket(connection),
                     Err(cause) => {
                         tracing::debug!(%cause, "a socket broke before its first message");
                         return;
@@ -411,11 +417,11 @@ impl Host {
             }
         };
         let has_ticket = ticket.is_some();
-        let session = Session::new(encoding, ticket, line, slot, self.world.tick(), now);
-        self.sessions.insert(link, session);
+        let session = Session::new(encoding, ticket, connection, permit, self.world.tick(), now);
+        self.sessions.insert(connection_id, session);
         if has_ticket && encoding == Encoding::Json {
             // A ticket in the URL is the handshake.
-            self.handshake(link, None, Introduction::default());
+            self.handshake(connection_id, None, Introduction::default());
         }
     }
 
@@ -424,7 +430,7 @@ impl Host {
         let now_s = now.duration_since(self.started).as_secs_f64();
         let share = ReadingShare::new(Instant::now(), self.world.tick_hz(), READ_AT_ONCE);
         self.sockets.look();
-        let mut heard = std::mem::take(&mut self.heard);
+        let mut inputs = std::mem::take(&mut self.inputs);
         let mut messages = 0;
         for count in 0..self.sockets.ready_count() {
             if share.is_used_after(count, Instant::now) || messages > MESSAGES_PER_TICK {
@@ -433,58 +439,61 @@ impl Host {
             let Some(ready) = self.sockets.next_ready() else {
                 break;
             };
-            let Some(session) = self.sessions.get_quietly(ready.link) else {
+            let Some(session) = self.sessions.get_quietly(ready.connection_id) else {
                 continue;
             };
-            let Line::Socket(line) = &mut session.line else {
+            let Connection::WebSocket(connection) = &mut session.connection else {
                 continue;
             };
             let memory = self.sockets.memory();
             let moment = (now, now_s);
-            let reading = line.receive(ready.closed, moment, memory, &mut heard, &self.metrics);
-            let round_trip = line.take_round_trip();
+            let reading =
+                connection.receive(ready.closed, moment, memory, &mut inputs, &self.metrics);
+            let round_trip = connection.take_round_trip();
             if let Some((player, time)) = session.player.as_ref().zip(round_trip) {
                 let ms = u16::try_from(time.as_millis()).unwrap_or(u16::MAX);
                 self.world.note_round_trip(player.number, ms);
                 self.metrics.round_trip_took(time);
             }
-            messages += heard.len();
-            for heard in heard.drain(..) {
-                self.heard(ready.link, heard);
+            messages += inputs.len();
+            for input in inputs.drain(..) {
+                self.handle_input(ready.connection_id, input);
             }
-            self.sessions.settle(ready.link);
+            self.sessions.settle(ready.connection_id);
             match reading {
                 Reading::Drained => {}
-                Reading::More => self.sockets.again(ready.link),
-                Reading::Gone => self.closed(ready.link, now),
+                Reading::More => self.sockets.again(ready.connection_id),
+                Reading::Gone => self.closed(ready.connection_id, now),
                 Reading::Broken(code, cause, reason) => {
-                    if let Some(session) = self.sessions.get_mut(ready.link) {
+                    if let Some(session) = self.sessions.get_mut(ready.connection_id) {
                         session.kick_with(code, cause, &reason);
                     }
                 }
             }
         }
-        self.heard = heard;
+        self.inputs = inputs;
     }
 
     /// Handles one input of a connection. What it queues for sending is noticed
     /// only when the session is settled.
-    fn heard(&mut self, link: ConnectionId, heard: ClientInput) {
-        let Some(session) = self.sessions.get_quietly(link) else {
+    fn handle_input(&mut self, connection_id: ConnectionId, input: ClientInput) {
+        let Some(session) = self.sessions.get_quietly(connection_id) else {
             return;
         };
         if session.kicked().is_some() {
             return;
         }
-        match heard {
-            ClientInput::Message { seq, message, echo } => self.message(link, seq, message, echo),
+        match input {
+            ClientInput::Message { seq, message, echo } => {
+                self.message(connection_id, seq, message, echo)
+            }
             ClientInput::Refused(error) => {
                 session.answer(error.seq, Err((error.code, error.message)));
                 if error.counts {
-                    self.count_dropped(link);
+                    self.count_dropped(connection_id);
                 }
             }
-            ClientInput::Dropped => self.count_dropped(link),
+            ClientInput::Dropped => self.count_dropped(connection_id),
             ClientInput::Flooding { seq } => {
                 let message = "too many messages: this one was dropped".to_owned();
                 session.answer(seq, Err(("flood", message)));
@@ -497,21 +506,21 @@ impl Host {
     }
 
     /// A connection was closed; its player may reconnect.
-    fn closed(&mut self, link: ConnectionId, now: Instant) {
-        let Some(session) = self.sessions.remove(link) else {
+    fn closed(&mut self, connection_id: ConnectionId, now: Instant) {
+        let Some(session) = self.sessions.remove(connection_id) else {
             return;
         };
         if let Some(cause) = session.kicked() {
             self.metrics.kicked(cause);
         }
-        if let Line::Socket(line) = session.line {
-            self.sockets.part(line, session.slot, now);
+        if let Connection::WebSocket(connection) = session.connection {
+            self.sockets.part(connection, session.permit, now);
         }
         let Some(player) = session.player else {
             return;
         };
         let away = Place::away(self.world.tick(), self.world.tick_hz());
-        self.seats.move_to(player.number, away);
+        self.player_sessions.move_to(player.number, away);
         self.world.set_connected(player.number, false);
         self.came_or_went.push(player.number);
         self.note_players();
@@ -519,9 +528,11 @@ impl Host {
 
     /// Removes a player from the world for good.
     fn part(&mut self, number: PlayerNumber) {
-        if let Some(mut seat) = self.seats.remove(number) {
-            self.keep_parting(number, &mut seat);
-            self.settings.admission.spend(seat.nonce, unix_s());
+        if let Some(mut player_session) = self.player_sessions.remove(number) {
+            self.persist_leaving(number, &mut player_session);
+            self.settings
+                .admission
+                .spend(player_session.nonce, unix_s());
         }
         self.world.leave(number);
         self.note_players();
@@ -533,11 +544,11 @@ impl Host {
     }
 
     /// Once per tick, however many players joined and left in it.
-    fn tell_presence(&mut self) {
+    fn report_presence(&mut self) {
         if std::mem::take(&mut self.presence_changed) {
             self.metrics.set_presence(Presence {
-                players: self.seats.online(),
-                away: self.seats.away(),
+                players: self.player_sessions.online(),
+                away: self.player_sessions.away(),
                 returned: self.settings.returning.returned().to_vec(),
             });
         }
@@ -546,14 +557,14 @@ impl Host {
     fn deliver_outbox(&mut self) {
         for outgoing in self.world.take_outbox() {
             match outgoing.message {
-                ServerMessage::TerraformApplied(applied) => self.tell_terraformed(applied),
+                ServerMessage::TerraformApplied(applied) => self.send_terraformed(applied),
                 message => self.deliver(outgoing.to, message, outgoing.reliable),
             }
         }
     }
 
     /// Notifies all players of disconnects and reconnects.
-    fn tell_reconnected(&mut self) {
+    fn send_reconnected(&mut self) {
         let changed = self.world.take_reconnected();
         if !changed.is_empty() {
             self.deliver(None, ServerMessage::Presence(changed), true);
@@ -567,50 +578,54 @@ impl Host {
         // Encoded once for all binary clients.
         let packet: Arc<[u8]> = packet::single(&*message).into();
         let deaf = match &*message {
-            ServerMessage::Chat { player_id, .. } => social::deaf_to(&self.seats, player_id),
+            ServerMessage::Chat { player_id, .. } => {
+                social::deaf_to(&self.player_sessions, player_id)
+            }
             _ => BTreeSet::new(),
         };
         let sessions = &mut self.sessions;
-        let mut tell = |seat: &mut Seat| {
-            let session = seat.link().and_then(|link| sessions.get_mut(link));
+        let mut send = |player_session: &mut PlayerSession| {
+            let session = player_session
+                .connection_id()
+                .and_then(|connection_id| sessions.get_mut(connection_id));
             let takes = |session: &Session| reliable || !session.is_behind();
             if !session.as_deref().map_or(reliable, takes) {
                 return;
             }
             if !message.is_counted() {
                 if let Some(session) = session {
-                    session.tell_packet_or(&packet, &message);
+                    session.send_packet_or(&packet, &message);
                 }
                 return;
             }
-            let told = Told {
-                echo: seat.answered(&message),
+            let reliable = ReliableMessage {
+                echo: player_session.answered(&message),
                 message: message.clone(),
                 packet: packet.clone(),
             };
             // A session that waits for its first snapshot gets the message after
             // it.
             let mut session = session.filter(|session| !session.awaits_snapshot());
-            let number = seat.log.sent().wrapping_add(1);
+            let number = player_session.log.sent().wrapping_add(1);
             match &mut session {
                 Some(session) if session.encoding == Encoding::Binary => {
-                    session.tell_packet(&packet);
+                    session.send_packet(&packet);
                 }
-                Some(session) => session.tell_counted(&told, number),
+                Some(session) => session.send_counted(&reliable, number),
                 None => {}
             }
-            seat.log.push(told, packet.len());
+            player_session.log.push(reliable, packet.len());
             if session.is_some() {
-                seat.log.tell_all();
+                player_session.log.mark_all_written();
             }
         };
         match to {
             Some(number) if deaf.contains(&number) => None,
-            Some(number) => self.seats.get_mut(number).map(tell),
+            Some(number) => self.player_sessions.get_mut(number).map(send),
             None => {
-                let seats = self.seats.iter_mut();
-                let hearing = seats.filter(|(number, _)| !deaf.contains(number));
-                hearing.for_each(|(_, seat)| tell(seat));
+                let player_sessions = self.player_sessions.iter_mut();
+                let hearing = player_sessions.filter(|(number, _)| !deaf.contains(number));
+                hearing.for_each(|(_, player_session)| send(player_session));
                 None
             }
         };
@@ -625,40 +640,42 @@ impl Host {
         let metrics = &self.metrics;
         // Idle sessions are checked once a second, to see whether they are alive.
         let (turn, of) = (tick as usize, tick_hz.max(1) as usize);
-        self.sessions.tend(turn, of, |link, update_waits, session| {
-            if session.player.is_none() && tick.saturating_sub(session.opened_tick) == patience {
-                let reason = "no handshake came; send one within five seconds";
-                session.kick_with(CloseCode::Policy, KickCause::Refused, reason);
-            }
-            if !update_waits {
-                session.flush(now, metrics);
-            }
-            queued_bytes += session.line.waiting_bytes() as u64;
-            slow_readers += u32::from(session.is_slow());
-            if session.is_over() {
-                lost.push(link);
-            }
-        });
+        self.sessions
+            .tend(turn, of, |connection_id, update_waits, session| {
+                if session.player.is_none() && tick.saturating_sub(session.opened_tick) == patience
+                {
+                    let reason = "no handshake came; send one within five seconds";
+                    session.kick_with(CloseCode::Policy, KickCause::Refused, reason);
+                }
+                if !update_waits {
+                    session.flush(now, metrics);
+                }
+                queued_bytes += session.connection.waiting_bytes() as u64;
+                slow_readers += u32::from(session.is_slow());
+                if session.is_over() {
+                    lost.push(connection_id);
+                }
+            });
         self.metrics.queued_bytes.store(queued_bytes, Relaxed);
         self.metrics.slow_readers.store(slow_readers, Relaxed);
-        for link in lost {
-            self.closed(link, now);
+        for connection_id in lost {
+            self.closed(connection_id, now);
         }
         self.sockets.tend_farewells(now, &self.metrics);
         self.renew_tokens();
         let mut overdue = Vec::new();
         if self.closing.is_none() {
-            self.seats.overdue(tick, &mut overdue);
+            self.player_sessions.overdue(tick, &mut overdue);
         }
         for number in overdue {
             self.part(number);
         }
-        self.tell_presence();
+        self.report_presence();
     }
 
     fn reason_to_stop(&self) -> Option<String> {
         // No player is connected, and none may reconnect.
-        if self.seats.taken() > 0 || self.closing.is_some() {
+        if self.player_sessions.taken() > 0 || self.closing.is_some() {
             return None;
         }
         if self.draining {
@@ -667,7 +684,7 @@ impl Host {
         let empty_ticks = self.world.tick().saturating_sub(self.empty_since_tick);
         let idle_stop_s = self.settings.idle_stop_s?;
         (empty_ticks > idle_stop_s.saturating_mul(self.world.tick_hz()))
-            .then(|| format!("nobody was here for {idle_stop_s} s"))
+            .then(|| format!("no player for {idle_stop_s} s"))
     }
 
     fn server_time_ms(&self) -> f64 {

@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt as _;
 
 use crate::metrics::Metrics;
-use crate::transport::{Slot, Slots};
+use crate::transport::{ConnectionPermit, ConnectionPermits};
 
 /// How long a request's head may take to arrive, and the next one of the same
 /// connection to begin.
@@ -37,12 +37,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Answers requests until the process ends.
 pub async fn serve(listener: TcpListener, routes: Router, connections_max: u32) {
     // Counted separately: these are not connections of the world yet.
-    let slots = Slots::new(connections_max, Arc::new(Metrics::default()));
+    let permits = ConnectionPermits::new(connections_max, Arc::new(Metrics::default()));
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => match slots.take(peer.ip()) {
-                Ok(slot) => {
-                    tokio::spawn(answer(stream, peer, slot, routes.clone()));
+            Ok((stream, peer)) => match permits.take(peer.ip()) {
+                Ok(permit) => {
+                    tokio::spawn(answer(stream, peer, permit, routes.clone()));
                 }
                 Err(cause) => tracing::debug!(%peer, %cause, "a connection was refused"),
             },
@@ -54,7 +54,7 @@ pub async fn serve(listener: TcpListener, routes: Router, connections_max: u32) 
     }
 }
 
-async fn answer(stream: TcpStream, peer: SocketAddr, slot: Slot, routes: Router) {
+async fn answer(stream: TcpStream, peer: SocketAddr, permit: ConnectionPermit, routes: Router) {
     // Disables Nagle's algorithm: waiting for acknowledgements would bunch up
     // snapshots on a slow connection.
     let _ = stream.set_nodelay(true);
@@ -79,5 +79,5 @@ async fn answer(stream: TcpStream, peer: SocketAddr, slot: Slot, routes: Router)
         connection.as_mut().graceful_shutdown();
         let _ = tokio::time::timeout(LAST_ANSWER, connection).await;
     }
-    drop(slot);
+    drop(permit);
 }

@@ -33,7 +33,7 @@ pub enum LockdownError {
     #[error("seccomp: {0}")]
     Seccomp(String),
     /// This is not Linux.
-    #[error("this system has no walls that we know")]
+    #[error("process sandboxing is not supported on this system")]
     Unsupported,
 }
 
@@ -52,7 +52,7 @@ pub fn confine_world_thread() {
 
 fn warn_of(result: Result<(), LockdownError>) {
     if let Err(error) = result {
-        tracing::warn!(%error, "this world runs with a wall less; the script sandbox holds");
+        tracing::warn!(%error, "this world runs without one of its sandboxes; the script sandbox still applies");
     }
 }
 

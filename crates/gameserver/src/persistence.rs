@@ -12,8 +12,8 @@ mod stored;
 use std::sync::Arc;
 use std::time::Instant;
 
-use frolic_protocol::keep::{Checkpoint, SavedPlayer};
 use frolic_protocol::ops::LoggedOp;
+use frolic_protocol::persist::{Checkpoint, SavedPlayer};
 use frolic_world::{Marks, World, marks_of};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -23,7 +23,7 @@ pub use queue::PersistQueue;
 pub use stored::Stored;
 
 use crate::control_plane::ControlPlane;
-use crate::link::Inbound;
+use crate::incoming::Inbound;
 use crate::retry::{self, Failure, TRY};
 
 /// A checkpoint replaces this many operations, so that the next start has little to
@@ -97,7 +97,7 @@ impl PersistenceClient {
     }
 
     /// Whether anything is persisted at all.
-    pub fn keeps(&self) -> bool {
+    pub fn persists(&self) -> bool {
         self.persist_queue.is_some()
     }
 
@@ -112,7 +112,7 @@ impl PersistenceClient {
             Some(persist_queue) if self.persistent => persist_queue.hold(ops),
             _ => {
                 self.unstored = ops;
-                world.ops_kept(last);
+                world.ops_persisted(last);
             }
         }
     }
@@ -191,8 +191,8 @@ impl PersistenceClient {
         let since = newest.saturating_sub(before);
         let waited = tick.saturating_sub(at) >= COMPACT_S * world.tick_hz();
         let due = now || waited || since >= COMPACT_OPS;
-        let keeps = self.persist_queue.is_some() && self.persistent;
-        if !keeps || since == 0 || !due || self.parked.is_some() {
+        let persists = self.persist_queue.is_some() && self.persistent;
+        if !persists || since == 0 || !due || self.parked.is_some() {
             return;
         }
         self.compacted = (newest, tick);
@@ -248,7 +248,7 @@ async fn store(
     while let Some((batch, mark)) = persist_queue.take().await {
         let began = Instant::now();
         let asked = retry::ask("persisting the world", retry::for_ever(), || {
-            control_plane.keep(&batch, TRY)
+            control_plane.persist(&batch, TRY)
         });
         let reply = match asked.await {
             Ok(reply) => reply,
@@ -269,6 +269,6 @@ async fn store(
         let stored = Stored::by_batch(&reply, mark);
         persist_queue.stored(&batch, stored, began.elapsed());
         // A world that has ended waits for nothing.
-        let _ = inbox.send(Inbound::Kept(stored)).await;
+        let _ = inbox.send(Inbound::Persisted(stored)).await;
     }
 }

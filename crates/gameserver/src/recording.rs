@@ -114,27 +114,27 @@ pub fn start(folder: Option<&Path>, world_id: &str) -> Option<Recording> {
 }
 
 /// Queues what the world recorded; call it once per tick.
-pub fn keep(recording: &mut Option<Recording>, world: &mut World) {
+pub fn record(recording: &mut Option<Recording>, world: &mut World) {
     let every = (world.tick_hz() / PIECES_PER_S).max(1);
-    let Some(kept) = recording else { return };
+    let Some(active) = recording else { return };
     if !world.tick().is_multiple_of(every) {
         return;
     }
     let bytes = world.take_recording();
     let size = bytes.len();
-    kept.send(Piece::More(bytes), size);
-    if kept.pieces.is_none() {
+    active.send(Piece::More(bytes), size);
+    if active.pieces.is_none() {
         world.end_recording(Ending::Incomplete("the disk did not keep up".into()));
     }
 }
 
 /// Writes the rest and closes the file; call it when the world stops.
 pub fn finish(recording: &mut Option<Recording>, world: &mut World) {
-    if let Some(mut kept) = recording.take() {
+    if let Some(mut active) = recording.take() {
         world.end_recording(Ending::Complete);
         let bytes = world.take_recording();
         let size = bytes.len();
-        kept.send(Piece::Last(bytes), size);
+        active.send(Piece::Last(bytes), size);
     }
 }
 
@@ -177,13 +177,13 @@ mod tests {
     #[derive(Clone, Default)]
     struct SlowDisk {
         gate: Arc<Mutex<()>>,
-        kept: Arc<Mutex<Vec<u8>>>,
+        written: Arc<Mutex<Vec<u8>>>,
     }
 
     impl Write for SlowDisk {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let _open = self.gate.lock().unwrap();
-            self.kept.lock().unwrap().extend_from_slice(bytes);
+            self.written.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn written(disk: &SlowDisk) -> Vec<u8> {
-        let bytes = disk.kept.lock().unwrap().clone();
+        let bytes = disk.written.lock().unwrap().clone();
         zstd::stream::decode_all(bytes.as_slice()).unwrap()
     }
 

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::link::Inbound;
+use crate::incoming::Inbound;
 
 /// All scripts of a package as JSON.
 const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;

@@ -33,7 +33,7 @@ where
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        tracing::warn!(%error, what, "the control plane did not help");
+        tracing::warn!(%error, what, "a control-plane request failed");
         if error.is_refusal() {
             return Err(Failure::Refused(error));
         }

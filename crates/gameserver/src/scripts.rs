@@ -50,7 +50,7 @@ pub struct ScriptRelease {
     /// Frames by the hash of their content.
     pub contents: BTreeMap<String, Arc<Unit>>,
     /// The compiled scripts to write to disk.
-    pub keepsake: CompiledScriptDump,
+    pub script_dump: CompiledScriptDump,
 }
 
 impl ClientScripts {
@@ -121,7 +121,7 @@ impl ClientScripts {
                 .filter(|unit| unit.path != MANIFEST_PATH)
                 .map(|unit| (unit.hash.clone(), unit.clone()))
                 .collect(),
-            keepsake: CompiledScriptDump::of(&self.list.game_id, world),
+            script_dump: CompiledScriptDump::of(&self.list.game_id, world),
         }
     }
 }

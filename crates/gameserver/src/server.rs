@@ -14,7 +14,7 @@ use frolic_protocol::ServerMessage;
 use frolic_protocol::client_log::ClientPrints;
 use frolic_protocol::fleet::{Expelled, FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::json;
-use frolic_protocol::keep::Saved;
+use frolic_protocol::persist::Saved;
 use frolic_protocol::remote_commands::{OutsideNews, OutsideReply, OutsideRequest};
 use frolic_protocol::ticket::TicketKey;
 use frolic_script::VmLimits;
@@ -31,7 +31,7 @@ use crate::console::{self, Console};
 use crate::control_plane::{ControlPlane, ControlPlaneError};
 use crate::host::{Host, HostSettings, Returning, unix_ms};
 use crate::http;
-use crate::link::{INBOX_MESSAGES, Inbound};
+use crate::incoming::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
 use crate::metrics::Metrics;
 use crate::persistence::{PersistQueue, PersistenceClient, PersistenceFigures};
@@ -48,7 +48,7 @@ const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
 /// restart this process: stop.
 const HEARTBEATS_MISSED_MAX: u32 = 30;
 /// Batches of events queued for the control plane; more are dropped.
-const NEWS_WAITING_MAX: usize = 64;
+const NEWS_QUEUE_MAX: usize = 64;
 /// Manifests that may wait for their signature.
 const PRESSES_MAX: usize = 16;
 /// The control plane stops idle worlds without racing a join; a world stops by
@@ -143,10 +143,10 @@ pub async fn run(
     let (ended, world_ended) = oneshot::channel();
     let world_metrics = metrics.clone();
     let (press, presses) = mpsc::channel(PRESSES_MAX);
-    let (news, told) = mpsc::channel(NEWS_WAITING_MAX);
+    let (news, news_queue) = mpsc::channel(NEWS_QUEUE_MAX);
     let confined = config.confined;
-    let keep_figures = Arc::new(PersistenceFigures::default());
-    let persist_queue = Arc::new(PersistQueue::new(plan.epoch, keep_figures.clone()));
+    let persistence_figures = Arc::new(PersistenceFigures::default());
+    let persist_queue = Arc::new(PersistQueue::new(plan.epoch, persistence_figures.clone()));
     let (store, store_task) = match &control_plane {
         Some(control_plane) => {
             let (epoch, persist_queue) = (plan.epoch, persist_queue.clone());
@@ -156,7 +156,7 @@ pub async fn run(
         }
         None => (StoreClient::memory(), None),
     };
-    let (keeper, keep_task) = match &control_plane {
+    let (persistence, persistence_task) = match &control_plane {
         Some(control_plane) => {
             let (door, task) = PersistenceClient::platform(
                 control_plane.clone(),
@@ -179,7 +179,13 @@ pub async fn run(
             .map_or_else(BlockListClient::default, |control_plane| {
                 BlockListClient::platform(control_plane.clone(), inbox.clone())
             }),
-        ..Settings::new(&config, players_max, control_plane.is_some(), store, keeper)
+        ..Settings::new(
+            &config,
+            players_max,
+            control_plane.is_some(),
+            store,
+            persistence,
+        )
     };
     std::thread::Builder::new()
         .name("world".into())
@@ -203,7 +209,7 @@ pub async fn run(
     let press = world_loaded
         .await
         .map_err(|_| GameServerError::WorldDied)??;
-    keep(config.script_folder.clone(), &press);
+    store_scripts(config.script_folder.clone(), &press);
     if let Some(control_plane) = &control_plane {
         // Before the first client: it would refuse an unsigned manifest.
         let signature = control_plane.publish_scripts(&press).await?;
@@ -212,7 +218,7 @@ pub async fn run(
         let folder = config.script_folder.clone();
         let signing = sign_lists(control_plane.clone(), folder, presses, inbox.clone());
         tokio::spawn(signing);
-        tokio::spawn(tell_news(control_plane.clone(), told));
+        tokio::spawn(post_news(control_plane.clone(), news_queue));
         learn_again(control_plane, &inbox).await;
     }
 
@@ -230,7 +236,7 @@ pub async fn run(
         metrics: metrics.clone(),
         console: console.clone(),
         control_plane: control_plane.clone(),
-        keeper: keep_figures,
+        persistence: persistence_figures,
     };
     let mut routes = routes(transports, figures);
     match &config.source {
@@ -251,7 +257,10 @@ pub async fn run(
             console.clone(),
             inbox.clone(),
         ));
-        tokio::spawn(console::tell(control_plane.clone(), console.clone()));
+        tokio::spawn(console::send_reports(
+            control_plane.clone(),
+            console.clone(),
+        ));
     }
     ready(address);
     tokio::spawn(stop_on_signal(inbox));
@@ -260,14 +269,14 @@ pub async fn run(
     // The last saves of scripts and of the world are still being stored: the token
     // expires with this process.
     let last_saves = async {
-        for task in [store_task, keep_task].into_iter().flatten() {
+        for task in [store_task, persistence_task].into_iter().flatten() {
             let _ = task.await;
         }
     };
     let _ = tokio::time::timeout(LAST_SAVES, last_saves).await;
     if let Some(control_plane) = &control_plane {
         // The last output of scripts is often what matters.
-        console::tell_once(control_plane, &console).await;
+        console::send_report(control_plane, &console).await;
     }
     if let Some(control_plane) = control_plane
         && let Err(error) = control_plane.stopped(&reason).await
@@ -345,15 +354,15 @@ async fn sign_lists(
             }
             Err(error) => tracing::error!(%error, "new scripts run here, but no client gets them"),
         }
-        keep(script_folder.clone(), &press);
+        store_scripts(script_folder.clone(), &press);
     }
 }
 
 /// Forwards world events to the control plane, for subscribers outside of the
 /// world.
-async fn tell_news(control_plane: ControlPlane, mut told: mpsc::Receiver<OutsideNews>) {
-    while let Some(news) = told.recv().await {
-        if let Err(error) = control_plane.news(&news).await {
+async fn post_news(control_plane: ControlPlane, mut queue: mpsc::Receiver<OutsideNews>) {
+    while let Some(news) = queue.recv().await {
+        if let Err(error) = control_plane.post_news(&news).await {
             tracing::debug!(%error, "an event for outside subscribers was lost");
         }
     }
@@ -379,9 +388,9 @@ async fn learn_again(control_plane: &ControlPlane, inbox: &mpsc::Sender<Inbound>
 }
 
 /// Writes compiled scripts to disk; a failure is no reason to stop.
-fn keep(folder: Option<PathBuf>, press: &ScriptRelease) {
+fn store_scripts(folder: Option<PathBuf>, press: &ScriptRelease) {
     if let Some(folder) = folder
-        && let Err(error) = press.keepsake.write(&folder)
+        && let Err(error) = press.script_dump.write(&folder)
     {
         tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not written");
     }
@@ -402,7 +411,7 @@ struct Settings {
     press: Option<mpsc::Sender<ScriptRelease>>,
     news: Option<mpsc::Sender<OutsideNews>>,
     store: StoreClient,
-    keeper: PersistenceClient,
+    persistence: PersistenceClient,
     console: Arc<Console>,
     blocks: BlockListClient,
 }
@@ -413,7 +422,7 @@ impl Settings {
         players_max: u32,
         stops_when_idle: bool,
         store: StoreClient,
-        keeper: PersistenceClient,
+        persistence: PersistenceClient,
     ) -> Self {
         Self {
             world_id: config.world_id.clone(),
@@ -429,7 +438,7 @@ impl Settings {
             press: None,
             news: None,
             store,
-            keeper,
+            persistence,
             console: Arc::default(),
             blocks: BlockListClient::default(),
         }
@@ -450,8 +459,8 @@ fn load(
     metrics: Arc<Metrics>,
 ) -> Result<Host, GameServerError> {
     let package = plan.package;
-    let mut keeper = settings.keeper;
-    keeper.begin_after(&plan.saved.world.checkpoint);
+    let mut persistence = settings.persistence;
+    persistence.begin_after(&plan.saved.world.checkpoint);
     let recording = recording::start(settings.record_folder.as_deref(), &settings.world_id);
     let options = WorldOptions {
         seed: plan.seed,
@@ -471,7 +480,7 @@ fn load(
     };
     let world =
         World::load(&package, options).map_err(|error| GameServerError::Load(error.to_string()))?;
-    keeper.note_near_only(world.is_near_only());
+    persistence.note_near_only(world.is_near_only());
     let scene = package.scene_for_clients();
     let compressed = zstd::bulk::compress(&scene, 9).unwrap_or_default();
     let scene_hash = hex::encode(Sha256::digest(&scene));
@@ -495,7 +504,7 @@ fn load(
         meshes,
         recording,
         store: settings.store,
-        keeper,
+        persistence,
         returning: Returning::new(plan.saved.players),
         console: settings.console,
         blocks: settings.blocks,
@@ -545,7 +554,7 @@ struct Figures {
     metrics: Arc<Metrics>,
     console: Arc<Console>,
     control_plane: Option<ControlPlane>,
-    keeper: Arc<PersistenceFigures>,
+    persistence: Arc<PersistenceFigures>,
 }
 
 impl Figures {
@@ -559,7 +568,7 @@ impl Figures {
             None => true,
         };
         let mut text = self.metrics.prometheus();
-        text.push_str(&self.keeper.prometheus());
+        text.push_str(&self.persistence.prometheus());
         if trusted {
             text.push_str(&self.console.prometheus());
         }
@@ -598,8 +607,8 @@ async fn heartbeats(
     inbox: mpsc::Sender<Inbound>,
 ) {
     let mut missed = 0;
-    let mut errors_told = 0;
-    let mut arrivals_told = 0;
+    let mut errors_sent = 0;
+    let mut arrivals_reported = 0;
     let mut every = tokio::time::interval(HEARTBEAT_EVERY);
     loop {
         every.tick().await;
@@ -611,18 +620,18 @@ async fn heartbeats(
         let here = metrics.presence();
         let heartbeat = Heartbeat {
             players: here.players,
-            arrived: (arrivals - arrivals_told) as u32,
+            arrived: (arrivals - arrivals_reported) as u32,
             away: here.away.clone(),
             returned: here.returned.clone(),
             tick: figures.tick,
             tick_ms_p99: figures.tick_ms_p99,
-            script_errors: (errors - errors_told) as u32,
+            script_errors: (errors - errors_sent) as u32,
         };
         let order = match control_plane.heartbeat(&heartbeat).await {
             Ok(reply) => {
                 missed = 0;
-                errors_told = errors;
-                arrivals_told = arrivals;
+                errors_sent = errors;
+                arrivals_reported = arrivals;
                 console.set_prints_wanted(reply.prints_wanted);
                 for Expelled { player_id, reason } in reply.expelled {
                     let _ = inbox.send(Inbound::Expel { player_id, reason }).await;

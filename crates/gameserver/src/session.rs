@@ -11,17 +11,17 @@ use frolic_protocol::resume::SentLog;
 use frolic_protocol::{ServerMessage, Welcome};
 use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, TerrainView, World};
 
-use crate::line::{CloseCode, Line};
-use crate::link::Encoding;
+use crate::connection::{CloseCode, Connection};
+use crate::incoming::Encoding;
 use crate::metrics::{KickCause, Metrics};
 use crate::pace::Pace;
-use crate::transport::Slot;
+use crate::transport::ConnectionPermit;
 
 /// Messages are gathered into packets of about this size; a proxy on the way may
 /// not accept larger ones.
 const PACKET_BYTES: usize = 256 * 1024;
 /// Capacity that an empty packet may retain.
-const PACKET_KEPT_BYTES: usize = 64 * 1024;
+const PACKET_CAPACITY_MAX: usize = 64 * 1024;
 /// The reason for a client that does not read.
 const TOO_SLOW: &str =
     "you read too slowly: what was sent to you piled up; check your connection and join again";
@@ -47,10 +47,10 @@ pub struct Session {
     pub opened_tick: u32,
     /// Set by a successful handshake.
     pub player: Option<SessionPlayer>,
-    /// Its slot.
-    pub slot: Slot,
+    /// Its permit.
+    pub permit: ConnectionPermit,
     /// Its outgoing side.
-    pub line: Line,
+    pub connection: Connection,
     /// Binary messages of this tick, sent as one packet.
     packet: Vec<u8>,
     /// The losable ones of them, where the connection is lossy: for a datagram.
@@ -61,7 +61,7 @@ pub struct Session {
     kicked: Option<Kicked>,
 }
 
-/// A connection that was told to close.
+/// A connection that is being closed.
 struct Kicked {
     cause: KickCause,
     reason: String,
@@ -79,7 +79,7 @@ pub struct SessionPlayer {
     pub terrain: TerrainView,
     /// Scripts that the client has verified.
     pub verified: BTreeSet<String>,
-    /// How many scripts of the manifest the client was told to run.
+    /// How many scripts of the manifest the client was asked to run.
     pub executed: usize,
     /// Whether the client reported a script that failed verification.
     pub verify_failed: bool,
@@ -87,7 +87,7 @@ pub struct SessionPlayer {
     pub refused_inputs: usize,
     /// Whether any message was received since the welcome, which proves that the
     /// welcome has arrived.
-    pub heard: bool,
+    pub has_received: bool,
     /// Which reliable messages a JSON client has received.
     pub counted: Counted,
     /// The client's last connection report.
@@ -115,7 +115,7 @@ pub struct Reported {
 }
 
 /// A reliable message on its way to one client.
-pub struct Told {
+pub struct ReliableMessage {
     /// Shared by all its receivers.
     pub message: Arc<ServerMessage>,
     /// Its binary form.
@@ -181,8 +181,8 @@ impl Session {
     pub fn new(
         encoding: Encoding,
         ticket: Option<String>,
-        line: Line,
-        slot: Slot,
+        connection: Connection,
+        permit: ConnectionPermit,
         tick: u32,
         now: Instant,
     ) -> Self {
@@ -191,8 +191,8 @@ impl Session {
             ticket,
             opened_tick: tick,
             player: None,
-            slot,
-            line,
+            permit,
+            connection,
             packet: Vec::new(),
             loose: Vec::new(),
             after_snapshot: Vec::new(),
@@ -203,10 +203,10 @@ impl Session {
 
     /// Whether the connection is closed, by us or by the client.
     pub fn is_over(&self) -> bool {
-        self.line.is_over()
+        self.connection.is_over()
     }
 
-    /// Why it was told to close; its messages are ignored from then on.
+    /// Why it is being closed; its messages are ignored from then on.
     pub fn kicked(&self) -> Option<KickCause> {
         self.kicked.as_ref().map(|kicked| kicked.cause)
     }
@@ -215,12 +215,12 @@ impl Session {
     /// not accepted the last ones. Call it once per update and before the update is
     /// made, because an update that was made must also be sent.
     pub fn takes_update(&mut self, now: Instant) -> bool {
-        self.pace.takes_update(self.line.is_behind(), now)
+        self.pace.takes_update(self.connection.is_behind(), now)
     }
 
     /// Whether the client has not accepted what was sent before.
     pub fn is_behind(&self) -> bool {
-        self.line.is_behind()
+        self.connection.is_behind()
     }
 
     /// Whether the client gets fewer updates than it should.
@@ -232,7 +232,7 @@ impl Session {
     /// the session must be checked in every tick.
     pub fn is_restless(&self) -> bool {
         let gathered = !self.packet.is_empty() || !self.loose.is_empty();
-        let waits = gathered || self.line.is_restless();
+        let waits = gathered || self.connection.is_restless();
         let ends = self.is_over() || self.kicked.is_some();
         waits || self.player.is_none() || ends || self.is_slow()
     }
@@ -240,14 +240,14 @@ impl Session {
     /// Whether so much is queued that nothing large may be added.
     pub fn is_clogged(&self) -> bool {
         let held_back: usize = self.after_snapshot.iter().map(String::len).sum();
-        self.line.waiting_bytes() + self.packet.len() + held_back > CLOGGED_BYTES
+        self.connection.waiting_bytes() + self.packet.len() + held_back > CLOGGED_BYTES
     }
 
     /// Queues a text: the full snapshot follows the welcome directly, so all other
     /// messages wait for it.
     fn text(&mut self, text: String) {
         if !self.awaits_snapshot() {
-            self.line.text(&text);
+            self.connection.text(&text);
         } else if self.after_snapshot.len() < AFTER_SNAPSHOT_MAX {
             self.after_snapshot.push(text);
         } else {
@@ -257,22 +257,22 @@ impl Session {
 
     fn release_texts(&mut self) {
         for text in std::mem::take(&mut self.after_snapshot) {
-            self.line.text(&text);
+            self.connection.text(&text);
         }
     }
 
     /// Admits a player on this connection and sends the welcome. For a JSON client,
     /// all further messages wait for its first snapshot.
     pub fn welcome(&mut self, player: SessionPlayer, welcome: Welcome) {
-        self.tell(&ServerMessage::Welcome(Box::new(welcome)));
+        self.send(&ServerMessage::Welcome(Box::new(welcome)));
         self.player = Some(player);
     }
 
     /// Queues a message; binary ones are sent together at the end of the tick.
-    pub fn tell(&mut self, message: &ServerMessage) {
+    pub fn send(&mut self, message: &ServerMessage) {
         match self.encoding {
             Encoding::Binary if self.may_lose(message) => {
-                self.tell_loose(&packet::single(message));
+                self.send_loose(&packet::single(message));
             }
             Encoding::Binary => packet::write(&mut self.packet, message),
             Encoding::Json => {
@@ -286,14 +286,14 @@ impl Session {
     /// Whether a message bypasses the stream, which may be blocked by a loss, and
     /// may be lost itself.
     fn may_lose(&self, message: &ServerMessage) -> bool {
-        message.is_unreliable() && self.line.delivery() == Delivery::Lossy
+        message.is_unreliable() && self.connection.delivery() == Delivery::Lossy
     }
 
     /// Queues a losable packet, unless it is too large for a datagram: fragmented
     /// it would be lost more often than its sender expects.
-    fn tell_loose(&mut self, packet: &[u8]) {
+    fn send_loose(&mut self, packet: &[u8]) {
         if packet.len() > DATAGRAM_BYTES_MAX {
-            self.tell_packet(packet);
+            self.send_packet(packet);
             return;
         }
         if self.loose.len() + packet.len() > DATAGRAM_BYTES_MAX {
@@ -304,14 +304,14 @@ impl Session {
 
     fn finish_loose(&mut self) {
         if !self.loose.is_empty() {
-            self.line.loose(std::mem::take(&mut self.loose));
+            self.connection.loose(std::mem::take(&mut self.loose));
         }
     }
 
     /// Queues an answer that repeats a value of the request.
-    pub fn tell_echoing(&mut self, message: &ServerMessage, echo: Option<&serde_json::Value>) {
+    pub fn send_echoing(&mut self, message: &ServerMessage, echo: Option<&serde_json::Value>) {
         let Some(echo) = echo.filter(|_| self.encoding == Encoding::Json) else {
-            self.tell(message);
+            self.send(message);
             return;
         };
         if let Some(text) = json::encode_echoing(message, echo) {
@@ -320,12 +320,12 @@ impl Session {
     }
 
     /// Queues a message without waiting for the first snapshot.
-    fn tell_now(&mut self, message: &ServerMessage) {
+    fn send_now(&mut self, message: &ServerMessage) {
         match self.encoding {
             Encoding::Binary => packet::write(&mut self.packet, message),
             Encoding::Json => {
                 if let Some(text) = json::encode(message) {
-                    self.line.text(&text);
+                    self.connection.text(&text);
                 }
             }
         }
@@ -333,15 +333,15 @@ impl Session {
 
     /// Queues a reliable message with its number: the number is sent to JSON
     /// clients, binary clients count themselves.
-    pub fn tell_counted(&mut self, told: &Told, number: u32) {
+    pub fn send_counted(&mut self, reliable: &ReliableMessage, number: u32) {
         if let Some(player) = &mut self.player {
             player.counted.newest = number;
         }
         match self.encoding {
-            Encoding::Binary => packet::write(&mut self.packet, &*told.message),
+            Encoding::Binary => packet::write(&mut self.packet, &*reliable.message),
             Encoding::Json => {
-                let echo = told.echo.as_deref();
-                if let Some(text) = json::encode_counted(&told.message, number, echo) {
+                let echo = reliable.echo.as_deref();
+                if let Some(text) = json::encode_counted(&reliable.message, number, echo) {
                     self.text(text);
                 }
             }
@@ -349,15 +349,15 @@ impl Session {
     }
 
     /// Queues every reliable message that was not sent on this connection.
-    pub fn tell_rest(&mut self, log: &mut SentLog<Told>) {
-        while let Some((number, told)) = log.next_untold() {
-            self.tell_counted(told, number);
+    pub fn send_unwritten(&mut self, log: &mut SentLog<ReliableMessage>) {
+        while let Some((number, reliable)) = log.next_unwritten() {
+            self.send_counted(reliable, number);
         }
     }
 
     /// Queues a text that was encoded before.
-    pub fn tell_text(&mut self, text: &str) {
-        self.line.text(text);
+    pub fn send_text(&mut self, text: &str) {
+        self.connection.text(text);
     }
 
     /// Whether it is a JSON client without a snapshot yet: it gets one directly
@@ -368,16 +368,16 @@ impl Session {
     }
 
     /// Queues a message whose packet was encoded before.
-    pub fn tell_packet_or(&mut self, packet: &[u8], message: &ServerMessage) {
+    pub fn send_packet_or(&mut self, packet: &[u8], message: &ServerMessage) {
         match self.encoding {
-            Encoding::Binary if self.may_lose(message) => self.tell_loose(packet),
-            Encoding::Binary => self.tell_packet(packet),
-            Encoding::Json => self.tell(message),
+            Encoding::Binary if self.may_lose(message) => self.send_loose(packet),
+            Encoding::Binary => self.send_packet(packet),
+            Encoding::Json => self.send(message),
         }
     }
 
     /// Queues a packet that was encoded before; JSON clients do not get it.
-    pub fn tell_packet(&mut self, packet: &[u8]) {
+    pub fn send_packet(&mut self, packet: &[u8]) {
         if self.packet.len() + packet.len() > PACKET_BYTES {
             self.finish_packet();
         }
@@ -387,40 +387,40 @@ impl Session {
     /// Makes the player's next snapshot and queues it: in the packet with
     /// everything else where packets arrive in order, on its own where it may be
     /// lost.
-    pub fn tell_snapshot(&mut self, world: &mut World, pressure: u8) {
+    pub fn send_snapshot(&mut self, world: &mut World, pressure: u8) {
         let Some(player) = &mut self.player else {
             return;
         };
-        let lossy = self.line.delivery() == Delivery::Lossy;
+        let lossy = self.connection.delivery() == Delivery::Lossy;
         match &mut player.view {
             View::Json(view) => {
                 // An appearance is sent before anything that refers to it; the
                 // protocol requires the first snapshot directly after the welcome.
                 let awaits = view.is_new();
-                let (line, later) = (&mut self.line, &mut self.after_snapshot);
-                view.acquaint(world, &mut |message| match json::encode(message) {
+                let (connection, later) = (&mut self.connection, &mut self.after_snapshot);
+                view.introduce(world, &mut |message| match json::encode(message) {
                     Some(text) if awaits => later.push(text),
-                    Some(text) => line.text(&text),
+                    Some(text) => connection.text(&text),
                     None => {}
                 });
                 if let Some(text) = world.json_snapshot(view) {
-                    self.line.text(&text);
+                    self.connection.text(&text);
                     player.counted.note_snapshot(world.tick());
                 }
             }
             View::Binary(view) => {
                 let packet = &mut self.packet;
-                view.acquaint(world, &mut |message| packet::write(packet, message));
+                view.introduce(world, &mut |message| packet::write(packet, message));
                 if lossy && !self.packet.is_empty() {
                     // Before the snapshot, on the reliable stream.
-                    self.line.reliable(&self.packet);
+                    self.connection.reliable(&self.packet);
                     self.packet.clear();
                 }
-                let (line, packet) = (&mut self.line, &mut self.packet);
+                let (connection, packet) = (&mut self.connection, &mut self.packet);
                 world.snapshot(view, pressure, &mut |bytes| {
                     packet::write_snapshot(packet, bytes);
                     if lossy {
-                        line.snapshot(std::mem::take(packet));
+                        connection.snapshot(std::mem::take(packet));
                     }
                 });
             }
@@ -445,7 +445,7 @@ impl Session {
                 json::error(seq, code, &message)
             }
             (_, Err((code, message))) => {
-                self.tell(&ServerMessage::Error {
+                self.send(&ServerMessage::Error {
                     code: code.to_owned(),
                     message,
                 });
@@ -474,19 +474,19 @@ impl Session {
         // There will be no snapshot to wait for.
         self.release_texts();
         self.loose.clear();
-        self.tell_now(&ServerMessage::Kick {
+        self.send_now(&ServerMessage::Kick {
             reason: reason.to_owned(),
         });
         self.finish_packet();
-        self.line.close(code, reason);
+        self.connection.close(code, reason);
     }
 
     /// Queues the gathered messages as one packet.
     pub fn finish_packet(&mut self) {
         if !self.packet.is_empty() {
-            self.line.reliable(&self.packet);
+            self.connection.reliable(&self.packet);
             self.packet.clear();
-            self.packet.shrink_to(PACKET_KEPT_BYTES);
+            self.packet.shrink_to(PACKET_CAPACITY_MAX);
         }
     }
 
@@ -495,30 +495,30 @@ impl Session {
     pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
         self.finish_packet();
         self.finish_loose();
-        self.line.flush(now, metrics);
-        if self.kicked.is_none() && self.line.is_stuck(now) {
+        self.connection.flush(now, metrics);
+        if self.kicked.is_none() && self.connection.is_stuck(now) {
             let player = self.player.as_ref().map(|player| player.number);
-            let waiting_bytes = self.line.waiting_bytes();
+            let waiting_bytes = self.connection.waiting_bytes();
             tracing::warn!(
                 player,
                 waiting_bytes,
                 "a client reads too slowly and is disconnected"
             );
-            self.line.abandon(TOO_SLOW);
+            self.connection.abandon(TOO_SLOW);
             self.kick_with(CloseCode::Policy, KickCause::SlowReader, TOO_SLOW);
-            self.line.flush(now, metrics);
+            self.connection.flush(now, metrics);
         }
         self.hurry_out(now);
     }
 
-    /// Closes a connection ahead of everything queued, if its client was told to
+    /// Closes a connection ahead of everything queued, if its client was asked to
     /// leave and has not read that for too long: a kicked client must not be able
     /// to stay by reading slowly.
     fn hurry_out(&mut self, now: Instant) {
         if let Some(kicked) = &mut self.kicked {
             let since = *kicked.since.get_or_insert(now);
             if now.saturating_duration_since(since) > FAREWELL {
-                self.line.abandon(&kicked.reason);
+                self.connection.abandon(&kicked.reason);
             }
         }
     }

@@ -6,7 +6,7 @@ mod worker;
 use std::sync::Arc;
 use std::time::Instant;
 
-use frolic_protocol::store::{HeardCount, StoreAnswer, StoreRequest};
+use frolic_protocol::store::{HandledCount, StoreAnswer, StoreRequest};
 use frolic_script::MemoryStore;
 use frolic_world::World;
 use tokio::sync::mpsc;
@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use self::worker::{BatchBuilder, StoreWorker, refusal};
 use crate::control_plane::ControlPlane;
-use crate::link::Inbound;
+use crate::incoming::Inbound;
 use crate::persistence::PersistQueue;
 
 /// Requests that may wait for the control plane.
@@ -50,7 +50,7 @@ struct TickRequests {
 #[derive(Default)]
 pub struct InputWatermarks {
     /// Counts of handled messages per player.
-    pub counts: Vec<HeardCount>,
+    pub counts: Vec<HandledCount>,
     /// What must be on disk before: the sessions of these players.
     pub after_mark: u64,
     /// The newest operation, which may have been caused by the same messages.
@@ -79,13 +79,13 @@ impl StoreClient {
         (StoreClient::Platform(queue), task)
     }
 
-    /// Sends the requests of scripts since the last call. `heard` gives the current
+    /// Sends the requests of scripts since the last call. `watermarks` gives the current
     /// counts of handled messages.
-    pub fn pass_on(&mut self, world: &mut World, heard: impl FnOnce() -> InputWatermarks) {
+    pub fn pass_on(&mut self, world: &mut World, watermarks: impl FnOnce() -> InputWatermarks) {
         let requests = world.take_store_requests();
         match self {
             StoreClient::Platform(queue) => {
-                for refused in queue.ask(requests, heard) {
+                for refused in queue.ask(requests, watermarks) {
                     world.store_answer(refused);
                 }
             }
@@ -140,7 +140,7 @@ impl Queue {
     fn ask(
         &mut self,
         mut requests: Vec<StoreRequest>,
-        heard: impl FnOnce() -> InputWatermarks,
+        watermarks: impl FnOnce() -> InputWatermarks,
     ) -> Vec<StoreAnswer> {
         let waiting = self.count.saturating_sub(self.answered);
         let room = usize::try_from(QUEUE_MAX.saturating_sub(waiting)).unwrap_or(0);
@@ -153,7 +153,7 @@ impl Queue {
                 at: Instant::now(),
                 requests,
                 with: match writes {
-                    true => heard(),
+                    true => watermarks(),
                     false => InputWatermarks::default(),
                 },
             });

@@ -2,9 +2,9 @@
 
 mod congestion;
 mod outbuffer;
+mod permits;
 mod quic;
 mod raw;
-mod slots;
 pub mod socket;
 pub mod sockets;
 pub mod websocket;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-pub use self::slots::{Slot, Slots};
-use crate::link::Inbound;
+pub use self::permits::{ConnectionPermit, ConnectionPermits};
+use crate::incoming::Inbound;
 use crate::metrics::Metrics;
 
 /// What transports share.
@@ -26,8 +26,8 @@ pub struct Transports {
     pub inbox: mpsc::Sender<Inbound>,
     /// Counters.
     pub metrics: Arc<Metrics>,
-    /// Slots for connections.
-    pub slots: Slots,
+    /// ConnectionPermits for connections.
+    pub permits: ConnectionPermits,
 }
 
 impl Transports {
@@ -36,7 +36,7 @@ impl Transports {
     pub fn new(inbox: mpsc::Sender<Inbound>, metrics: Arc<Metrics>, connections_max: u32) -> Self {
         Self {
             inbox,
-            slots: Slots::new(connections_max, metrics.clone()),
+            permits: ConnectionPermits::new(connections_max, metrics.clone()),
             metrics,
         }
     }

@@ -17,7 +17,7 @@ use crate::uses::{Place, Uses, name_of, place_of, text_of};
 /// The folder that assets are in.
 const FOLDER: &str = "assets/";
 
-/// What is certain to be wrong with the assets of a script.
+/// Certain mistakes in a script's use of assets.
 pub fn judge(file: &str, ast: &Ast, uses: &Uses, files: &Files) -> Vec<Problem> {
     let mut found = Found::default();
     found.visit_ast(ast);
@@ -25,11 +25,11 @@ pub fn judge(file: &str, ast: &Ast, uses: &Uses, files: &Files) -> Vec<Problem> 
         let problem = Problem::error(rule, file, message);
         problem.at(place).as_warning()
     };
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let missing = found.texts.into_iter().filter_map(|(path, place)| {
         let is_missing = is_file_path(&path) && !files.contains_key(&path);
         let message = format!("there is no file {path} in this game");
-        let is_new = is_missing && told.insert(path);
+        let is_new = is_missing && reported.insert(path);
         is_new.then(|| warning(Rule::UnknownReference, place, message))
     });
     let mut problems: Vec<Problem> = missing.collect();
@@ -58,7 +58,7 @@ fn is_file_path(text: &str) -> bool {
     has_extension && !rest.contains(['%', '*', '\\', '{'])
 }
 
-/// What the tree has of it.
+/// The asset's entry in the tree.
 #[derive(Default)]
 struct Found {
     texts: Vec<(String, Place)>,

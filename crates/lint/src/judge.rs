@@ -34,7 +34,7 @@ pub fn judge(
         service: script.service,
         uses,
         known: Known::get(),
-        told: BTreeSet::new(),
+        reported: BTreeSet::new(),
         found: Vec::new(),
     };
     for read in &uses.reads {
@@ -51,13 +51,13 @@ pub fn judge(
 struct Judge<'a> {
     file: &'a str,
     side: Side,
-    /// It runs when the world starts, not when somebody asks for it.
+    /// It runs when the world starts, not when it is required.
     runs_at_once: bool,
     service: Option<Service>,
     uses: &'a Uses,
     known: &'static Known,
-    /// What was said already: once per name and script is enough.
-    told: BTreeSet<String>,
+    /// Warnings already given: once per name and script is enough.
+    reported: BTreeSet<String>,
     found: Vec<Problem>,
 }
 
@@ -194,7 +194,7 @@ impl Judge<'_> {
     }
 
     fn say(&mut self, rule: Rule, key: &str, place: Place, message: String) {
-        if self.told.insert(key.to_owned()) {
+        if self.reported.insert(key.to_owned()) {
             let problem = Problem::error(rule, self.file, message);
             self.found.push(problem.at(place).as_warning());
         }

@@ -1,4 +1,4 @@
-//! What scripts can name on either side: the API's definition, and Luau's own.
+//! The names that scripts can use on either side: the API's and Luau's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -88,14 +88,14 @@ const LUAU_MEMBERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What the engine gives scripts.
+/// The globals that the engine provides.
 pub struct Known {
     /// Globals and where they exist; none: on neither side, but the engine knows
     /// what to use instead.
     globals: BTreeMap<&'static str, Global>,
     /// Members of tables, and where they exist.
     members: BTreeMap<&'static str, BTreeMap<&'static str, Side>>,
-    /// What `game.toml` must declare for a library.
+    /// The permissions that `game.toml` must declare for a library.
     capabilities: BTreeMap<&'static str, &'static str>,
 }
 
@@ -197,7 +197,8 @@ impl Known {
         LUAU_MEMBERS.iter().any(|(name, _)| *name == table)
     }
 
-    /// What `game.toml` must declare before a library can be used.
+    /// The permission that `game.toml` must declare before a library can be
+    /// used.
     pub fn capability(&self, library: &str) -> Option<&'static str> {
         self.capabilities.get(library).copied()
     }

@@ -1,10 +1,10 @@
-//! What can be said about a game's scripts without running them: whether they
-//! compile, and whether what they name exists where they run.
+//! Checks a game's scripts without running them: whether they compile, and
+//! whether the names they use exist where they run.
 //!
 //! [`compile_errors`] asks the Luau compiler and is for hostile input too;
 //! [`warnings`] parses again and follows scopes, for a creator's own folder.
-//! Nothing is said that is not certain: what a script may hide behind a
-//! condition, a local or a table of its own is left alone.
+//! Only certain mistakes are reported: names that a script may hide behind a
+//! condition, a local or a table of its own are not checked.
 #![forbid(unsafe_code)]
 
 mod assets;
@@ -28,8 +28,8 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// thousand levels need far less than this.
 const STACK_BYTES: usize = 256 << 20;
 
-/// What does not compile, each with its line. Scripts in the wrong place are
-/// the package's own complaint.
+/// Compile errors, each with its line. Scripts in the wrong place are reported
+/// by the package crate.
 pub fn compile_errors(files: &Files, limits: &Limits) -> Report {
     let mut report = Report::new(limits);
     for (file, path, source) in scripts(files) {
@@ -40,8 +40,8 @@ pub fn compile_errors(files: &Files, limits: &Limits) -> Report {
     report
 }
 
-/// What compiles and cannot work. `manifest` says what the game may use;
-/// without one nothing is said about that.
+/// Mistakes in scripts that compile. `manifest` declares what the game may use;
+/// without one, permissions are not checked.
 pub fn warnings(files: &Files, manifest: Option<&Manifest>, limits: &Limits) -> Report {
     std::thread::scope(|scope| {
         let work = || all_warnings(files, manifest, limits);

@@ -23,7 +23,7 @@ pub struct Uses {
     pub guarded: BTreeSet<String>,
     /// Names of members anywhere, such as `IsServer`.
     pub members: BTreeSet<String>,
-    /// What is required: the last name of the path, or the text as it is.
+    /// The required module: the last name of the path, or the text as it is.
     pub required: Vec<(Required, Place)>,
 }
 
@@ -31,7 +31,7 @@ pub struct Uses {
 pub struct Read {
     /// Which.
     pub name: String,
-    /// What of it, as in `World.Find` and `World:Find`.
+    /// The member, as in `World.Find` and `World:Find`.
     pub member: Option<String>,
     /// Where.
     pub place: Place,
@@ -39,7 +39,7 @@ pub struct Read {
     pub certain: bool,
 }
 
-/// What `require` is given.
+/// The argument of `require`.
 pub enum Required {
     /// `require("Util")`.
     Text(String),
@@ -55,7 +55,7 @@ pub fn parse(source: &str) -> Option<Ast> {
         .ok()
 }
 
-/// What a script uses.
+/// The names that a script uses.
 pub fn of(ast: &Ast) -> Uses {
     let mut walk = Walk::default();
     walk.block(ast.nodes());

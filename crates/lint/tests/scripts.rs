@@ -1,5 +1,5 @@
-//! What is found in scripts, and above all what is not: the samples, the
-//! examples of the reference, and legal Luau of every kind give no warning.
+//! Warnings about scripts, and above all their absence: the samples, the
+//! examples of the reference, and legal Luau of every kind give none.
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ fn manifest(capabilities: &str) -> Manifest {
     Manifest::parse(text.as_bytes(), &Limits::default()).unwrap()
 }
 
-/// What is said of one script, as `line: message`.
+/// The warnings about one script, as `line: message`.
 fn found_with(path: &str, source: &str, capabilities: &str) -> Vec<String> {
     let mut files: Files = BTreeMap::new();
     let module = b"return {}".to_vec();
@@ -146,7 +146,7 @@ fn a_side_that_does_not_have_it_is_named() {
 }
 
 #[test]
-fn a_script_of_both_sides_that_fails_on_one_is_told_how_to_choose() {
+fn a_script_of_both_sides_that_fails_on_one_gets_a_hint_how_to_choose() {
     check(
         BOTH,
         "World.Spawn(\"Coin\")",
@@ -157,7 +157,7 @@ fn a_script_of_both_sides_that_fails_on_one_is_told_how_to_choose() {
         "UI.Label({ Text = \"x\" })",
         &["begin it with the line --@context client"],
     );
-    // What runs later, or on one side only, may be right.
+    // Code that runs later, or on one side only, may be right.
     check(
         BOTH,
         "function OnTriggerEnter(other) World.Spawn(\"Coin\") end",
@@ -335,7 +335,7 @@ fn the_examples_of_the_reference_have_nothing_to_complain_about() {
 }
 
 #[test]
-fn what_does_not_compile_is_an_error_with_its_line() {
+fn a_compile_error_has_its_line() {
     let mut files = Files::new();
     let broken = b"local a = 1\nlocal = 2\n".to_vec();
     files.insert("scripts/Workspace/Broken.luau".to_owned(), broken.clone());

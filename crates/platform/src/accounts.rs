@@ -1,6 +1,5 @@
-//! Accounts: registering, passwords, sessions, keys for
-//! programs, and identities of other issuers. Tokens travel as bearer tokens
-//! only, never as cookies, so no other site can make a browser send one.
+//! Accounts: registration, passwords, sessions, API keys, and identities of other issuers. Tokens
+//! are sent as bearer tokens only, never as cookies, so no other site can make a browser send one.
 
 mod attempts;
 mod delete;
@@ -21,9 +20,9 @@ use crate::{Platform, auth};
 
 pub use attempts::Attempts;
 
-/// Everything about the account of whoever asks.
+/// REST routes for the caller's own account.
 pub fn routes(platform: &Platform) -> OpenApiRouter<Platform> {
-    // What makes users, tries passwords or hashes them is rated.
+    // Rate-limited because these routes create users or check and hash passwords.
     let rated = OpenApiRouter::new()
         .routes(routes!(auth::login))
         .routes(routes!(register::register))

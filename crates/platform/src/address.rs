@@ -1,5 +1,5 @@
-//! How a client reaches a game server: straight at its own port where that
-//! can work, else through `/api/rooms` on the one public port.
+//! How a client reaches a game server: directly at its own port where that is possible, otherwise
+//! through `/api/rooms` on the public port.
 
 use std::net::IpAddr;
 
@@ -9,17 +9,17 @@ use axum::http::{HeaderMap, header};
 use crate::api::{Transports, WebSocketTransport, WebTransportTransport};
 use crate::fleet::Endpoints;
 
-/// The ways to a game server.
+/// Addresses by which a client can reach a game server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
     /// By WebSocket.
     pub websocket: WebSocketReach,
-    /// Host whose WebTransport port the client may be able to open: a name or
-    /// an address, in brackets where it is IPv6.
+    /// Host whose WebTransport port the client may be able to reach: a name or an address, in
+    /// brackets if it is IPv6.
     pub webtransport: Option<String>,
 }
 
-/// A way to a game server's WebSocket.
+/// How a client reaches a game server's WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebSocketReach {
     /// The client can open the server's port on this host.
@@ -27,18 +27,18 @@ pub enum WebSocketReach {
         /// As in [`Reach::webtransport`].
         host: String,
     },
-    /// Only the platform's own port is open to the client, or it needs TLS,
-    /// for which game servers have no certificate.
+    /// The client can reach only the platform's port, or it needs TLS, for which game servers have
+    /// no certificate.
     Proxied {
         /// `ws://host:port` or `wss://host:port`.
         origin: String,
     },
 }
 
-/// Where the platform listens, and its game servers with it.
+/// Listening addresses of the platform and its game servers.
 #[derive(Clone, Copy, Debug)]
 pub struct Listens {
-    /// Address of both.
+    /// IP address of both.
     pub ip: IpAddr,
     /// Port of the platform.
     pub port: u16,
@@ -48,10 +48,8 @@ pub struct Listens {
     pub single_port: bool,
 }
 
-/// Decides from the address under which the client found the platform.
-///
-/// The `Host` header is the client's own word, and what is made of it goes
-/// back to that client only.
+/// Chooses the addresses based on the `Host` header under which the client reached the platform.
+/// The header is not trusted: the result is returned to the same client only.
 pub fn reach(headers: &HeaderMap, listens: Listens) -> Reach {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let authority = text(header::HOST.as_str())
@@ -66,15 +64,14 @@ pub fn reach(headers: &HeaderMap, listens: Listens) -> Reach {
     let name = authority.host();
     let local_name = is_loopback_name(name);
     let host = if local_name {
-        // "localhost" may mean ::1 to a browser, where nobody listens.
+        // A browser may resolve "localhost" to ::1, where nothing listens.
         url_host(listens.ip)
     } else {
         name.to_owned()
     };
-    // A game server on loopback is out of reach of other machines.
+    // Other machines cannot reach a game server on loopback.
     let in_reach = !listens.single_port && (local_name || !listens.ip.is_loopback());
-    // Another port than ours is a tunnel or a proxy, which forwards only that
-    // one.
+    // A different port belongs to a tunnel or a proxy, which forwards only that port.
     let forwarded = authority.port_u16().unwrap_or(80) != listens.port;
     if !secure && !forwarded && in_reach {
         return Reach::direct(host);
@@ -84,9 +81,8 @@ pub fn reach(headers: &HeaderMap, listens: Listens) -> Reach {
         websocket: WebSocketReach::Proxied {
             origin: format!("{scheme}://{authority}"),
         },
-        // A page over https may open WebTransport wherever it knows the
-        // certificate's hash. If a proxy on another machine lets no UDP
-        // through, the client goes on by WebSocket after a second.
+        // An https page may open WebTransport to any host whose certificate hash it knows. If a
+        // proxy on another machine blocks UDP, the client falls back to WebSocket after a second.
         webtransport: (secure && in_reach).then_some(host),
     }
 }
@@ -100,7 +96,7 @@ impl Reach {
     }
 }
 
-/// The transports of a join's answer.
+/// The transports in the response to a join.
 pub fn transports(reach: &Reach, endpoints: &Endpoints, room_code: &str) -> Transports {
     let url = match &reach.websocket {
         WebSocketReach::Direct { host } => format!("ws://{host}:{}/ws", endpoints.websocket_port),
@@ -188,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_sent_where_they_can_get() {
+    fn clients_get_a_reachable_address() {
         let direct = "ws://127.0.0.1:7777/ws";
         check("127.0.0.1", &[("host", "127.0.0.1:5000")], direct);
         check("127.0.0.1", &[("host", "localhost:5000")], direct);
@@ -254,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn webtransport_needs_no_certificate_of_the_operator() {
+    fn webtransport_works_without_an_operator_certificate() {
         for tls in [true, false] {
             let name = Some("play.example.org");
             check_webtransport("0.0.0.0", tls, "play.example.org:5000", name);

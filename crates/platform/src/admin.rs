@@ -1,5 +1,5 @@
-//! `/admin/*`: what an operator sees and does, with ADMIN_TOKEN or as a user
-//! with the role admin.
+//! `/admin/*`: administration of the installation, with ADMIN_TOKEN or as a user with the role
+//! admin.
 
 pub mod users;
 
@@ -24,7 +24,7 @@ use crate::extract::{ApiPath, ApiQuery};
 use crate::ids;
 use crate::paging::PageQuery;
 
-/// Everything under `/admin`.
+/// All routes under `/admin`.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(servers))
@@ -37,14 +37,14 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(users::reset_password))
 }
 
-/// Proof that the caller holds ADMIN_TOKEN or has the role admin.
+/// Proof that the caller sent ADMIN_TOKEN or has the role admin.
 pub struct Admin {
-    /// Id of the user; `None` for the holder of ADMIN_TOKEN.
+    /// Id of the user; `None` if the caller sent ADMIN_TOKEN.
     pub user_id: Option<String>,
 }
 
 impl Admin {
-    /// For logs: who did it.
+    /// Name of the caller, for logs.
     pub fn name(&self) -> &str {
         self.user_id.as_deref().unwrap_or("ADMIN_TOKEN")
     }
@@ -63,7 +63,7 @@ impl FromRequestParts<Platform> for Admin {
             (Err(error), Some(_)) => return Err(error),
             (Err(_), None) => {
                 return Err(ApiError::forbidden(
-                    "log in as an admin; where there is none yet, start the platform with ADMIN_TOKEN set",
+                    "log in as an admin; if there is none yet, start the platform with ADMIN_TOKEN set",
                 ));
             }
         };
@@ -76,7 +76,7 @@ impl FromRequestParts<Platform> for Admin {
             }
             ApiError::unauthorized(
                 "invalid_token",
-                "this is neither ADMIN_TOKEN nor the token of an admin who is logged in",
+                "this is neither ADMIN_TOKEN nor the session token of an admin",
             )
         })?;
         session.require(Role::Admin)?;
@@ -86,7 +86,7 @@ impl FromRequestParts<Platform> for Admin {
     }
 }
 
-/// Game servers that run.
+/// Running game servers.
 #[utoipa::path(
     get, path = "/admin/servers", tag = "admin", security(("bearer" = [])),
     params(PageQuery),
@@ -119,21 +119,21 @@ pub async fn servers(
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct StopQuery {
-    /// Let players finish instead of telling them to go.
+    /// Let players finish instead of disconnecting them.
     #[serde(default)]
     drain: bool,
 }
 
-/// Stops a game server; it takes a moment.
+/// Stops a game server. The response does not wait until it has stopped.
 #[utoipa::path(
     delete, path = "/admin/servers/{id}", tag = "admin", security(("bearer" = [])),
     params(("id" = String, Path, description = "Id of the server or of its world"), StopQuery),
     responses(
-        (status = 202, description = "It is being stopped"),
+        (status = 202, description = "The server is stopping"),
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
-        (status = 404, body = ErrorBody, description = "No such server runs"),
+        (status = 404, body = ErrorBody, description = "No such server"),
     )
 )]
 pub async fn stop_server(
@@ -163,7 +163,7 @@ pub async fn stop_server(
     }
 }
 
-/// Logins that are valid now, newest first.
+/// Valid sessions of all users, newest first.
 #[utoipa::path(
     get, path = "/admin/sessions", tag = "admin", security(("bearer" = [])),
     params(PageQuery),
@@ -218,7 +218,7 @@ pub async fn sessions(
     }))
 }
 
-/// Ends a login.
+/// Ends a session.
 #[utoipa::path(
     delete, path = "/admin/sessions/{session_id}", tag = "admin", security(("bearer" = [])),
     params(("session_id" = String, Path)),
@@ -241,11 +241,11 @@ pub async fn end_session(
     if ended.rows_affected() == 0 {
         return Err(unknown_session());
     }
-    tracing::info!(by = admin.name(), "a session was ended");
+    tracing::info!(by = admin.name(), "session ended");
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Sweeps out now what has had its time: sessions, guests, sleeping worlds.
+/// Runs the cleanup now: expired sessions, old guests and stopped worlds.
 #[utoipa::path(
     post, path = "/admin/cleanup", tag = "admin", security(("bearer" = [])),
     responses(
@@ -258,5 +258,5 @@ pub async fn clean_up(
     State(platform): State<Platform>,
     _: Admin,
 ) -> Result<Json<CleanupReport>, ApiError> {
-    Ok(Json(cleanup::sweep(&platform).await?))
+    Ok(Json(cleanup::run(&platform).await?))
 }

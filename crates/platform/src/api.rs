@@ -1,89 +1,89 @@
-//! What the REST interface takes and gives, as types. The tests write them as
-//! TypeScript (`rest.ts`), so the site cannot drift from the server.
+//! Request and response types of the REST API. Tests export them as TypeScript
+//! (`rest.ts`), so that the site cannot drift from the server.
 
 mod accounts;
 mod admin;
+mod catalog;
 mod dashboard;
 mod joining;
 mod moderation;
 mod profiles;
 mod social;
 mod spells;
-mod store;
 mod worlds;
 
 use serde::{Deserialize, Serialize};
 
 pub use accounts::*;
 pub use admin::*;
+pub use catalog::*;
 pub use dashboard::*;
 pub use joining::*;
 pub use moderation::*;
 pub use profiles::*;
 pub use social::*;
 pub use spells::*;
-pub use store::*;
 pub use worlds::*;
 
-/// `POST /join`: at most one of the four; none opens a new world of the
+/// `POST /join`: at most one of the four ids; without any it opens a new world of the
 /// default game.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JoinRequest {
-    /// Exactly this world.
+    /// Join exactly this world.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub world_id: Option<String>,
-    /// The best running world of this game, or a new one.
+    /// Join the best running world of this game, or a new one.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub game_id: Option<String>,
-    /// The world behind this code.
+    /// Join the world with this room code.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub room_code: Option<String>,
-    /// The world that a friend invited to, beside that friend.
+    /// Join the world of this invitation, next to the friend who created it.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub invite: Option<String>,
-    /// Which version of the game, with `game_id`: `stable` without it.
+    /// Release channel, with `game_id`; default `stable`.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub channel: Option<Channel>,
 }
 
-/// Answer of `POST /join`.
+/// Response of `POST /join`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JoinResponse {
-    /// WebSocket address of the world's server.
+    /// WebSocket URL of the world's server.
     pub server_address: String,
-    /// The token that asked.
+    /// The session token of the request.
     pub session_token: String,
-    /// Who you are in the world.
+    /// Your player id in the world.
     pub client_id: String,
-    /// The world that was found or made.
+    /// The joined world.
     pub world_id: String,
-    /// The game it is an instance of.
+    /// Its game.
     pub game_id: String,
-    /// Code to give to a friend.
+    /// Room code, to share with friends.
     pub room_code: String,
-    /// Admits one connection to this world, once, for a short time.
+    /// Single-use, short-lived token that admits one connection to this world.
     pub ticket: String,
-    /// The platform's public key, in hex: the world's list of scripts is
-    /// signed with it.
+    /// The platform's public key in hex, which verifies the signature of the world's
+    /// script list.
     pub script_key: String,
-    /// All the ways to connect.
+    /// Available transports.
     pub transports: Transports,
 }
 
-/// Ways to reach a world's server.
+/// Transports of a world's server.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Transports {
-    /// Always there.
+    /// Always available.
     pub websocket: WebSocketTransport,
-    /// `null` where the server cannot be reached over UDP.
+    /// `null` when the server cannot be reached over UDP.
     pub webtransport: Option<WebTransportTransport>,
 }
 
@@ -91,7 +91,7 @@ pub struct Transports {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WebSocketTransport {
-    /// Add `?ticket=…`, or send the ticket in the first message.
+    /// Append `?ticket=…`, or send the ticket in the first message.
     pub url: String,
 }
 
@@ -101,7 +101,7 @@ pub struct WebSocketTransport {
 pub struct WebTransportTransport {
     /// `https://…/game`.
     pub url: String,
-    /// SHA-256 of its certificate in hex, to pin.
+    /// SHA-256 of its certificate in hex, for pinning.
     pub cert_sha256: String,
 }
 
@@ -109,18 +109,18 @@ pub struct WebTransportTransport {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RunningWorld {
-    /// Id to join.
+    /// World id, to join.
     pub world_id: String,
-    /// Code to share.
+    /// Room code, to share.
     pub room_code: String,
-    /// Players in it.
+    /// Current players.
     pub players: u32,
-    /// Players that fit.
+    /// Maximum number of players.
     pub max_players: u32,
 }
 
-/// `GET /api/games/{id}/console?after=N`: what the game's scripts say and
-/// cost, for its creator.
+/// `GET /api/games/{id}/console?after=N`: output and cost of the game's scripts, for
+/// its creator.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsolePage {
@@ -128,13 +128,13 @@ pub struct ConsolePage {
     pub game_id: String,
     /// Its title.
     pub name: String,
-    /// Newest package.
+    /// Revision of the newest package.
     pub revision: String,
-    /// What to pass as `after` next.
+    /// Value of `after` for the next request.
     pub last: u64,
     /// Its worlds, running ones first.
     pub worlds: Vec<ConsoleWorld>,
-    /// Lines after `after`, oldest first; the newest 500.
+    /// Lines after `after`, oldest first; at most the newest 500.
     pub lines: Vec<ConsoleEntry>,
 }
 
@@ -142,23 +142,23 @@ pub struct ConsolePage {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleWorld {
-    /// Id.
+    /// World id.
     pub world_id: String,
-    /// Code to join it by.
+    /// Room code, to join.
     pub room_code: String,
     /// Whether a game server runs it now.
     pub running: bool,
-    /// Players in it.
+    /// Current players.
     pub players: u32,
     /// 99th percentile of tick time at the last heartbeat.
     pub tick_ms_p99: f32,
-    /// When it last said something, RFC 3339.
+    /// Time of its last report, RFC 3339.
     pub heard_at: String,
-    /// What its scripts cost.
+    /// Cost of its scripts.
     pub scripts: Vec<ConsoleScript>,
 }
 
-/// What one script of a world costs.
+/// Resource usage of one script of a world.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleScript {
@@ -166,31 +166,31 @@ pub struct ConsoleScript {
     pub path: String,
     /// SHA-256 of its bytecode.
     pub hash: String,
-    /// Milliseconds of CPU per second, lately.
+    /// Recent CPU time in milliseconds per second.
     pub cpu_ms_per_s: f32,
-    /// Bytes it holds.
+    /// Memory in use, in bytes.
     pub memory_bytes: u64,
-    /// How often it runs: once, or once per entity.
+    /// Number of running instances: one, or one per entity.
     pub instances: u32,
-    /// Errors so far.
+    /// Total errors.
     pub errors: u32,
-    /// How often it was stopped for time or memory.
+    /// How often it was stopped because of a time or memory limit.
     pub stops: u32,
     /// Instances that were disabled.
     pub disabled: u32,
 }
 
-/// One line of a script.
+/// One output line of a script.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleEntry {
-    /// Rises with every line of the platform.
+    /// Sequence number over all lines of the platform.
     pub number: u64,
-    /// When the platform heard it, RFC 3339.
+    /// Time of receipt, RFC 3339.
     pub at: String,
-    /// World it is of.
+    /// World id.
     pub world_id: String,
-    /// Code of that world.
+    /// Room code of that world.
     pub room_code: String,
     /// `info`, `warn` or `error`.
     pub level: String,
@@ -198,7 +198,7 @@ pub struct ConsoleEntry {
     pub tick: u32,
     /// Path of the script.
     pub script: String,
-    /// Line in it, when known.
+    /// Line number, when known.
     pub line: Option<u32>,
     /// The text.
     pub message: String,
@@ -206,23 +206,23 @@ pub struct ConsoleEntry {
     pub source_line: Option<String>,
     /// The stack of an error, one frame per line; else empty.
     pub stack: String,
-    /// SHA-256 of the package that ran.
+    /// SHA-256 of the package.
     pub revision: String,
-    /// SHA-256 of the script's bytecode; empty when it has none.
+    /// SHA-256 of the script's bytecode; empty when there is none.
     pub hash: String,
-    /// For a line that players' browsers sent: nobody vouches for what it says.
+    /// Set for a line reported by players' browsers, which is unverified.
     pub client: Option<ConsoleClient>,
 }
 
-/// Which clients a line comes from.
+/// The clients that reported a line.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleClient {
-    /// What runs there; of the last one that said it.
+    /// Browser of the last client that reported it.
     pub browser: String,
-    /// How often it was said, by all of them.
+    /// Total number of reports.
     pub count: u32,
-    /// How many players said it.
+    /// Number of players who reported it.
     pub players: u32,
 }
 
@@ -234,29 +234,29 @@ pub struct Health {
     pub status: String,
     /// Version of the program.
     pub version: String,
-    /// Game servers that run.
+    /// Running game servers.
     pub servers: u32,
     /// Players in all worlds.
     pub players: u32,
 }
 
-/// Every error.
+/// Body of every error response.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ErrorBody {
-    /// What went wrong.
+    /// The error.
     pub error: ErrorInfo,
 }
 
-/// Inside [`ErrorBody`].
+/// Content of [`ErrorBody`].
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ErrorInfo {
-    /// For programs; stable.
+    /// Stable code for programs.
     pub code: String,
-    /// For people; says what to do.
+    /// Message for people; says what to do.
     pub message: String,
-    /// More for programs, when there is more.
+    /// Additional machine-readable details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional, type = "unknown"))]
     pub details: Option<serde_json::Value>,

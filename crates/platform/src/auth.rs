@@ -1,5 +1,5 @@
-//! Who is asking: a bearer token, which is a session, an API
-//! key or a JWT of a trusted issuer; guests, roles, and four hours.
+//! Authentication: a bearer token is a session token, an API key or a JWT of a trusted issuer. Also
+//! guest logins and roles.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
@@ -10,46 +10,46 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::Platform;
-use crate::accounts::sessions::{self, Stay};
+use crate::accounts::sessions::{self, SessionLifetime};
 use crate::accounts::{identity, keys};
 use crate::api::{ErrorBody, LoginRequest, LoginResponse};
 use crate::error::ApiError;
 use crate::extract::OptionalJson;
 use crate::{ids, names};
 
-/// Longest bearer token that is worth looking at: JWTs carry claims.
+/// Longest bearer token that is parsed; JWTs carry claims.
 const TOKEN_BYTES_MAX: usize = 8 * 1024;
 
-/// A person with a valid token.
+/// An authenticated user.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// `client_id` to everyone else.
+    /// Id of the user; `client_id` in the protocol.
     pub user_id: String,
-    /// Name to show.
+    /// Display name.
     pub username: String,
-    /// Whether they have an account.
+    /// Guest or account.
     pub kind: Kind,
-    /// What they may do.
+    /// Role that decides the user's permissions.
     pub role: Role,
-    /// How they proved who they are.
+    /// How the user authenticated.
     pub means: AuthMethod,
-    /// Unix milliseconds at which the token ends; `None` for an API key.
+    /// Unix milliseconds at which the token expires; `None` for an API key.
     pub expires_at: Option<i64>,
-    /// As given by the client; echoed by `/join`, never stored.
+    /// Token that the client sent. `/join` echoes it; it is never stored.
     pub token: String,
 }
 
-/// What a user is.
+/// Kind of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Somebody with a name for a few hours.
+    /// A user without an account, whose name is valid for a few hours.
     Guest,
-    /// Somebody who can come back.
+    /// A user who can log in again.
     Account,
 }
 
 impl Kind {
-    /// As the interface writes it.
+    /// Name in the REST API.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Guest => "guest",
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// From the database; whoever is no guest has an account.
+    /// Parses the column `kind`; every user that is not a guest has an account.
     pub fn from_name(name: &str) -> Self {
         match name {
             "guest" => Kind::Guest,
@@ -69,7 +69,7 @@ impl Kind {
 /// Kinds of bearer tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthMethod {
-    /// A login.
+    /// A session opened by a login.
     Session,
     /// A key for programs, which may not change the account itself.
     ApiKey,
@@ -78,7 +78,7 @@ pub enum AuthMethod {
 }
 
 impl AuthMethod {
-    /// As the interface writes it.
+    /// Name in the REST API.
     pub fn name(self) -> &'static str {
         match self {
             AuthMethod::Session => "session",
@@ -89,39 +89,38 @@ impl AuthMethod {
 }
 
 impl Session {
-    /// Lets only `least` and those above it pass.
+    /// Requires the role `least` or a higher one.
     ///
     /// # Errors
-    /// 403 that names the role.
+    /// 403 that names the required role.
     pub fn require(&self, least: Role) -> Result<(), ApiError> {
         if self.role >= least {
             Ok(())
         } else {
             Err(ApiError::forbidden(format!(
-                "this needs the role '{}'",
+                "this requires the role '{}'",
                 least.name()
             )))
         }
     }
 
-    /// Lets only people with an account pass, not guests.
+    /// Requires an account; guests are rejected.
     ///
     /// # Errors
-    /// 403 that says what to do.
+    /// 403 that says how to get an account.
     pub fn require_account(&self) -> Result<(), ApiError> {
         match self.kind {
             Kind::Account => Ok(()),
             Kind::Guest => Err(ApiError::forbidden(
-                "this needs an account; register with this session and keep what you made",
+                "this requires an account; register with this session to keep your games and worlds",
             )),
         }
     }
 
-    /// Lets everybody pass but programs with an API key: who finds a key must
-    /// not get the account.
+    /// Rejects API keys: a leaked key must not give control of the account.
     ///
     /// # Errors
-    /// 403 that says what to do.
+    /// 403 that says what to do instead.
     pub fn require_person(&self) -> Result<(), ApiError> {
         match self.means {
             AuthMethod::ApiKey => Err(ApiError::forbidden(
@@ -131,7 +130,7 @@ impl Session {
         }
     }
 
-    /// From a row with `user_id`, `username`, `kind` and `role`.
+    /// Reads a row with `user_id`, `username`, `kind` and `role`.
     pub(crate) fn from_row(
         row: &AnyRow,
         means: AuthMethod,
@@ -150,21 +149,21 @@ impl Session {
     }
 }
 
-/// What a person may do; each role may do what those before it may.
+/// Permissions of a user. Each role includes those of the roles before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Plays.
+    /// Plays games.
     Player,
     /// Has published a game, or has an account to do so.
     Creator,
-    /// Judges reports, chooses what is featured.
+    /// Judges reports and chooses featured games.
     Moderator,
-    /// Everything, as the holder of ADMIN_TOKEN.
+    /// Has all permissions, like the holder of ADMIN_TOKEN.
     Admin,
 }
 
 impl Role {
-    /// As the database and the interface write it.
+    /// Name in the database and the REST API.
     pub fn name(self) -> &'static str {
         match self {
             Role::Player => "player",
@@ -174,7 +173,7 @@ impl Role {
         }
     }
 
-    /// From [`Role::name`]; anything else is a player, who may do least.
+    /// Inverse of [`Role::name`]; an unknown name gets the lowest role.
     pub fn from_name(name: &str) -> Self {
         match name {
             "creator" => Role::Creator,
@@ -185,7 +184,7 @@ impl Role {
     }
 }
 
-/// Logs a guest in, without any password.
+/// Logs a guest in, without a password.
 #[utoipa::path(
     post, path = "/login", tag = "accounts",
     request_body = Option<LoginRequest>,
@@ -202,13 +201,20 @@ pub async fn login(
 ) -> Result<Json<LoginResponse>, ApiError> {
     let wanted = request.username.as_deref().and_then(names::clean);
     let wanted = wanted.filter(|name| !names::is_reserved(name));
-    let wanted = wanted.filter(|name| names::check_decent(&platform, name).is_ok());
-    let wanted = wanted.unwrap_or_else(|| names::made_up(ids::random_bytes()));
+    let wanted = wanted.filter(|name| names::check_inoffensive(&platform, name).is_ok());
+    let wanted = wanted.unwrap_or_else(|| names::generate(ids::random_bytes()));
     let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
     let user = sessions::create_user(&mut transaction, &wanted, Kind::Guest, now).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, Stay::Brief).await?;
+    let response = sessions::open(
+        &platform,
+        &mut transaction,
+        &user,
+        &device,
+        SessionLifetime::Short,
+    )
+    .await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     Ok(Json(response))
@@ -225,8 +231,7 @@ impl FromRequestParts<Platform> for Session {
     }
 }
 
-/// Whoever is asking, where a call works without saying so too. A token that
-/// is given must be good.
+/// The caller's session on routes that also work without one. A token that is sent must be valid.
 pub struct MaybeSession(pub Option<Session>);
 
 impl FromRequestParts<Platform> for MaybeSession {
@@ -245,15 +250,15 @@ impl FromRequestParts<Platform> for MaybeSession {
     }
 }
 
-/// Who holds this token: for every way in that has no request of its own.
+/// Session of the holder of a token. Also used where the token is not part of an HTTP request.
 ///
 /// # Errors
-/// 401 when nobody does, or not any more.
+/// 401 when the token is unknown or has expired.
 pub async fn authenticate(platform: &Platform, token: &str) -> Result<Session, ApiError> {
-    if keys::looks_like_one(token) {
+    if keys::is_api_key(token) {
         return keys::find(platform, token).await;
     }
-    if platform.identity().is_some() && identity::looks_like_one(token) {
+    if platform.identity().is_some() && identity::is_jwt(token) {
         return identity::session(platform, token).await;
     }
     find_session(platform, token).await
@@ -271,13 +276,13 @@ async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiEr
     .ok_or_else(|| {
         ApiError::unauthorized(
             "invalid_token",
-            "This platform knows no such session or API key. Sign in again, or make a new key in your account.",
+            "This session or API key is unknown. Sign in again, or create a new key in your account.",
         )
     })?;
     let (expires_at, idle_ms) = (row.try_get("expires_at")?, row.try_get("idle_ms")?);
     let (user_id, now): (String, i64) = (row.try_get("user_id")?, platform.clock().now_ms());
-    let lasts = sessions::extend(db, &user_id, expires_at, idle_ms, now).await?;
-    let (expires_at, renewed) = lasts.ok_or_else(|| {
+    let extended = sessions::extend(db, &user_id, expires_at, idle_ms, now).await?;
+    let (expires_at, renewed) = extended.ok_or_else(|| {
         ApiError::unauthorized("session_expired", "this session has expired; log in again")
     })?;
     if renewed {
@@ -286,9 +291,9 @@ async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiEr
             .bind(&token_sha256)
             .execute(db)
             .await;
-        // It lasts long enough for this request; the next one tries again.
+        // The session is valid for this request; the next request tries to extend it again.
         if let Err(error) = moved {
-            tracing::warn!(%error, "a session could not be extended");
+            tracing::warn!(%error, "could not extend a session");
         }
     }
     Ok(Session::from_row(
@@ -302,7 +307,7 @@ async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiEr
 /// The token of an `Authorization: Bearer …` header.
 ///
 /// # Errors
-/// 401 that says what is missing.
+/// 401 that names what is missing.
 pub fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
     let header = headers.get(AUTHORIZATION).ok_or_else(|| {
         ApiError::unauthorized(

@@ -1,6 +1,5 @@
-//! Content-addressed files: a blob's name is its SHA-256, so writing is
-//! idempotent and a name can never be a path. They are in a folder, or in a
-//! bucket of an S3 server.
+//! Content-addressed storage: a blob's name is its SHA-256, so writes are idempotent
+//! and a name can never be a path. The backend is a folder or an S3 bucket.
 
 mod disk;
 mod s3;
@@ -16,70 +15,70 @@ use crate::ids;
 use disk::Disk;
 use s3::Bucket;
 
-/// Where blobs are kept.
+/// Location of the blob storage.
 #[derive(Clone, Debug)]
-pub enum BlobPlace {
-    /// In files of a folder.
+pub enum BlobLocation {
+    /// Files in a folder.
     Folder(PathBuf),
-    /// In objects of a bucket.
-    S3(S3Place),
+    /// Objects in a bucket.
+    S3(S3Location),
 }
 
 /// A bucket of an S3 server.
 #[derive(Clone)]
-pub struct S3Place {
-    /// Its name.
+pub struct S3Location {
+    /// Name of the bucket.
     pub bucket: String,
-    /// What the names of all objects begin with; may be empty.
+    /// Prefix of all object names; may be empty.
     pub prefix: String,
-    /// Settings as the AWS tools name them: `AWS_ENDPOINT`, `AWS_REGION`,
+    /// Settings with the names that the AWS tools use: `AWS_ENDPOINT`, `AWS_REGION`,
     /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ALLOW_HTTP`, …
     pub settings: Vec<(String, String)>,
 }
 
-/// Keys stay out of logs.
-impl fmt::Debug for S3Place {
+/// Omits the secret keys, to keep them out of logs.
+impl fmt::Debug for S3Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s3://{}/{}", self.bucket, self.prefix)
     }
 }
 
-impl fmt::Display for BlobPlace {
+impl fmt::Display for BlobLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BlobPlace::Folder(folder) => write!(f, "{}", folder.display()),
-            BlobPlace::S3(place) => write!(f, "{place:?}"),
+            BlobLocation::Folder(folder) => write!(f, "{}", folder.display()),
+            BlobLocation::S3(place) => write!(f, "{place:?}"),
         }
     }
 }
 
-/// What is wrong with a BLOB_URL.
+/// An invalid BLOB_URL.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "BLOB_URL cannot be '{0}': give a folder, file:///a/folder, or s3://bucket/prefix with \
-     AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_ENDPOINT for a server that is not Amazon's) \
-     in the environment"
+        AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_ENDPOINT for a server other than \
+        Amazon's) in the environment"
 )]
 pub struct BlobUrlError(String);
 
-impl BlobPlace {
-    /// Reads a BLOB_URL; `settings` are the AWS variables of the environment.
+impl BlobLocation {
+    /// Parses a BLOB_URL; `settings` are the AWS variables of the environment.
     ///
     /// # Errors
-    /// Says what to write instead.
+    /// When the URL is invalid; the message says which forms are accepted.
     pub fn parse(
         url: &str,
         settings: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, BlobUrlError> {
         match url.split_once("://") {
-            None => Ok(BlobPlace::Folder(PathBuf::from(url))),
-            Some(("file", path)) => Ok(BlobPlace::Folder(PathBuf::from(path))),
+            None => Ok(BlobLocation::Folder(PathBuf::from(url))),
+            Some(("file", path)) => Ok(BlobLocation::Folder(PathBuf::from(path))),
             Some(("s3", rest)) => {
                 let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
                 if bucket.is_empty() || prefix.split('/').any(|part| part == "..") {
                     return Err(BlobUrlError(url.to_owned()));
                 }
-                Ok(BlobPlace::S3(S3Place {
+                Ok(BlobLocation::S3(S3Location {
                     bucket: bucket.to_owned(),
                     prefix: prefix.trim_matches('/').to_owned(),
                     settings: settings.into_iter().collect(),
@@ -89,12 +88,12 @@ impl BlobPlace {
         }
     }
 
-    /// A place inside this one.
+    /// A location inside this one.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         match self {
-            BlobPlace::Folder(folder) => BlobPlace::Folder(folder.join(name)),
-            BlobPlace::S3(place) => BlobPlace::S3(S3Place {
+            BlobLocation::Folder(folder) => BlobLocation::Folder(folder.join(name)),
+            BlobLocation::S3(place) => BlobLocation::S3(S3Location {
                 prefix: format!("{}/{name}", place.prefix)
                     .trim_matches('/')
                     .to_owned(),
@@ -104,48 +103,46 @@ impl BlobPlace {
     }
 }
 
-/// Blobs in one place.
+/// A blob storage.
 #[derive(Clone, Debug)]
-pub struct BlobStore(Kind);
+pub struct BlobStore(Backend);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum Backend {
     Disk(Disk),
     Bucket(Bucket),
 }
 
 impl BlobStore {
-    /// Uses a place: a folder is made when it is not there, a bucket has to be.
+    /// Opens the storage. A missing folder is created; a bucket must exist.
     ///
     /// # Errors
-    /// When the folder cannot be made, or the settings of the bucket make no
-    /// sense.
-    pub async fn open(place: BlobPlace) -> io::Result<Self> {
+    /// When the folder cannot be created, or the bucket's settings are invalid.
+    pub async fn open(place: BlobLocation) -> io::Result<Self> {
         Ok(Self(match place {
-            BlobPlace::Folder(folder) => Kind::Disk(Disk::open(folder).await?),
-            BlobPlace::S3(place) => Kind::Bucket(Bucket::open(&place).await?),
+            BlobLocation::Folder(folder) => Backend::Disk(Disk::open(folder).await?),
+            BlobLocation::S3(place) => Backend::Bucket(Bucket::open(&place).await?),
         }))
     }
 
-    /// Keeps `bytes` and returns their SHA-256. They are stored, whole, when
-    /// this returns.
+    /// Stores `bytes` durably and returns their SHA-256.
     ///
     /// # Errors
-    /// When the disk or the server refuses.
+    /// When the disk or the server fails.
     pub async fn put(&self, bytes: &[u8]) -> io::Result<String> {
         let sha256 = ids::sha256_hex(bytes);
         match &self.0 {
-            Kind::Disk(disk) => disk.put(&sha256, bytes).await?,
-            Kind::Bucket(bucket) => bucket.put(&sha256, bytes).await?,
+            Backend::Disk(disk) => disk.put(&sha256, bytes).await?,
+            Backend::Bucket(bucket) => bucket.put(&sha256, bytes).await?,
         }
         Ok(sha256)
     }
 
-    /// Whether the folder takes files now. A bucket is another machine's, whose
-    /// faults do not concern the database: it is not tried.
+    /// Whether the folder takes files now. A bucket belongs to another machine,
+    /// whose faults do not concern the database; it is not tried.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When the disk fails.
     pub async fn try_write(&self) -> io::Result<()> {
         match &self.0 {
             Kind::Disk(disk) => disk.try_write().await,
@@ -153,33 +150,32 @@ impl BlobStore {
         }
     }
 
-    /// Whether there are bytes with this hash.
+    /// Whether a blob with this hash exists.
     ///
     /// # Errors
-    /// When the disk or the server refuses.
+    /// When the disk or the server fails.
     pub async fn has(&self, sha256: &str) -> io::Result<bool> {
         if !ids::is_sha256_hex(sha256) {
             return Ok(false);
         }
         match &self.0 {
-            Kind::Disk(disk) => disk.has(sha256).await,
-            Kind::Bucket(bucket) => bucket.has(sha256).await,
+            Backend::Disk(disk) => disk.has(sha256).await,
+            Backend::Bucket(bucket) => bucket.has(sha256).await,
         }
     }
 
-    /// The bytes with this hash, or `None` when there are none or `sha256` is
-    /// not a hash at all.
+    /// The blob with this hash; `None` when it does not exist or `sha256` is not a
+    /// hash.
     ///
     /// # Errors
-    /// When the disk or the server refuses, or the bytes are not what their
-    /// name says.
+    /// When the disk or the server fails, or the content does not match its hash.
     pub async fn get(&self, sha256: &str) -> io::Result<Option<Bytes>> {
         if !ids::is_sha256_hex(sha256) {
             return Ok(None);
         }
         let found = match &self.0 {
-            Kind::Disk(disk) => disk.get(sha256).await?,
-            Kind::Bucket(bucket) => bucket.get(sha256).await?,
+            Backend::Disk(disk) => disk.get(sha256).await?,
+            Backend::Bucket(bucket) => bucket.get(sha256).await?,
         };
         match found {
             Some(bytes) if ids::sha256_hex(&bytes) != sha256 => Err(io::Error::new(
@@ -197,7 +193,7 @@ mod tests {
 
     #[test]
     fn places_are_read() {
-        let place = |url: &str| BlobPlace::parse(url, []).map(|place| place.to_string());
+        let place = |url: &str| BlobLocation::parse(url, []).map(|place| place.to_string());
         for (url, read) in [
             ("data/blobs", "data/blobs"),
             ("file:///srv/blobs", "/srv/blobs"),
@@ -209,14 +205,16 @@ mod tests {
         for wrong in ["ftp://x/y", "s3://", "s3:///prefix", "s3://games/../other"] {
             assert!(place(wrong).is_err(), "{wrong}");
         }
-        let inside = BlobPlace::parse("s3://games", []).unwrap().join("scripts");
+        let inside = BlobLocation::parse("s3://games", [])
+            .unwrap()
+            .join("scripts");
         assert_eq!(inside.to_string(), "s3://games/scripts");
     }
 
     #[test]
     fn keys_stay_out_of_logs() {
         let key = ("AWS_SECRET_ACCESS_KEY".to_owned(), "hunter2".to_owned());
-        let place = BlobPlace::parse("s3://games/x", [key]).unwrap();
+        let place = BlobLocation::parse("s3://games/x", [key]).unwrap();
         assert!(!format!("{place:?} {place}").contains("hunter2"));
     }
 }

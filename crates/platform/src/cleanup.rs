@@ -1,4 +1,4 @@
-//! Sweeps out what has had its time: sessions, guests, sleeping worlds.
+//! Deletes expired sessions, old guests and worlds that are no longer used.
 
 use std::time::Duration;
 
@@ -6,37 +6,37 @@ use sqlx::Row;
 
 use crate::Platform;
 use crate::api::CleanupReport;
-use crate::{social, store, world_log, worlds};
+use crate::{catalog, social, world_log, worlds};
 
-/// How often the platform sweeps by itself.
+/// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
 
-/// How long a place in a world that is not kept is remembered.
-const PLACE_KEEP_MS: i64 = 10 * 60 * 1000;
+/// How long the position of a player in a world that is not persistent is stored.
+const POSITION_LIFETIME_MS: i64 = 10 * 60 * 1000;
 
-/// Sweeps until the platform's task is dropped.
-pub async fn sweep_forever(platform: Platform) {
+/// Cleans up periodically until the platform's task is dropped.
+pub async fn run_forever(platform: Platform) {
     let mut interval = tokio::time::interval(INTERVAL);
     loop {
         interval.tick().await;
-        match sweep(&platform).await {
+        match run(&platform).await {
             Ok(report) if report != CleanupReport::default() => {
-                tracing::info!(?report, "swept");
+                tracing::info!(?report, "cleaned up");
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "could not sweep"),
+            Err(error) => tracing::warn!(%error, "could not clean up"),
         }
     }
 }
 
-/// Sweeps once.
+/// Cleans up once.
 ///
 /// # Errors
 /// When the database refuses.
-pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
+pub async fn run(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     let db = platform.db();
     let now = platform.clock().now_ms();
-    // Whoever plays is using their session, whatever was last written into it.
+    // A player in a world is using their session, even if its expiry was not written recently.
     let sessions = sqlx::query(
         "DELETE FROM sessions WHERE expires_at <= $1 AND NOT (idle_ms > 0 AND EXISTS
            (SELECT 1 FROM player_checkpoints p
@@ -46,7 +46,7 @@ pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     .execute(db)
     .await?
     .rows_affected();
-    // A guest who made something stays, and so does their name.
+    // A guest who created something is not deleted, so that their name stays.
     let guests = sqlx::query(
         "DELETE FROM users WHERE kind = 'guest'
            AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = users.user_id)
@@ -56,29 +56,29 @@ pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     .execute(db)
     .await?
     .rows_affected();
-    sweep_places(platform, now).await?;
-    social::sweep(db, now).await?;
-    store::sweep(platform, now).await?;
+    delete_positions(platform, now).await?;
+    social::delete_expired(db, now).await?;
+    catalog::sweep(platform, now).await?;
     Ok(CleanupReport {
         sessions: u32::try_from(sessions).unwrap_or(u32::MAX),
         guests: u32::try_from(guests).unwrap_or(u32::MAX),
-        worlds: sweep_worlds(platform, now).await?,
+        worlds: delete_old_worlds(platform, now).await?,
     })
 }
 
-/// Forgets where players were who do not come back there: the world is not
-/// kept and their time is over, or they are no users any more. And what was to
-/// be told to those whose time is over.
-async fn sweep_places(platform: &Platform, now: i64) -> Result<(), sqlx::Error> {
+/// Deletes checkpoints of players who cannot return: the world is not persistent and the time to
+/// return is over, or the user no longer exists. Also deletes undelivered messages of players whose
+/// time to return is over.
+async fn delete_positions(platform: &Platform, now: i64) -> Result<(), sqlx::Error> {
     sqlx::query(
         "DELETE FROM player_checkpoints WHERE saved_at < $1 AND world_id IN
            (SELECT world_id FROM worlds WHERE persistent = 0)",
     )
-    .bind(now.saturating_sub(PLACE_KEEP_MS))
+    .bind(now.saturating_sub(POSITION_LIFETIME_MS))
     .execute(platform.db())
     .await?;
     sqlx::query("UPDATE player_checkpoints SET told = '' WHERE told <> '' AND saved_at < $1")
-        .bind(now.saturating_sub(world_log::RETURN_MS))
+        .bind(now.saturating_sub(world_log::RESUME_WINDOW_MS))
         .execute(platform.db())
         .await?;
     sqlx::query(
@@ -90,8 +90,9 @@ async fn sweep_places(platform: &Platform, now: i64) -> Result<(), sqlx::Error> 
     Ok(())
 }
 
-async fn sweep_worlds(platform: &Platform, now: i64) -> Result<u32, sqlx::Error> {
-    let keep_ms = i64::try_from(platform.settings().world_keep.as_millis()).unwrap_or(i64::MAX);
+async fn delete_old_worlds(platform: &Platform, now: i64) -> Result<u32, sqlx::Error> {
+    let keep_ms =
+        i64::try_from(platform.settings().world_retention.as_millis()).unwrap_or(i64::MAX);
     let before = now.saturating_sub(keep_ms);
     let rows = sqlx::query(
         "SELECT world_id FROM worlds WHERE persistent = 0 AND kept = 0 AND updated_at < $1",
@@ -99,14 +100,14 @@ async fn sweep_worlds(platform: &Platform, now: i64) -> Result<u32, sqlx::Error>
     .bind(before)
     .fetch_all(platform.db())
     .await?;
-    let mut swept = 0;
+    let mut deleted = 0;
     for row in rows {
         let world_id: String = row.try_get("world_id")?;
         if platform.fleet().server(&world_id).is_some() {
             continue;
         }
-        // Again with the condition: a join may have touched it since.
-        swept += worlds::delete_untouched(platform.db(), &world_id, before).await?;
+        // Deleted with the same condition, because a join may have touched the world since.
+        deleted += worlds::delete_unused(platform.db(), &world_id, before).await?;
     }
-    Ok(swept)
+    Ok(deleted)
 }

@@ -1,5 +1,4 @@
-//! Wall-clock time as an input: sessions and tickets expire by it, and tests
-//! move it by hand.
+//! Wall-clock time as an input, because sessions and tickets expire by it and tests control it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,12 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Where the platform reads the time of day. Cheap to clone.
+/// Source of the wall-clock time. Cheap to clone.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> i64 + Send + Sync>);
 
 impl Clock {
-    /// The machine's clock.
+    /// The system clock.
     pub fn system() -> Self {
         Self(Arc::new(|| {
             let since_epoch = SystemTime::now()
@@ -23,7 +22,7 @@ impl Clock {
         }))
     }
 
-    /// A clock that stands still until its hand is moved.
+    /// A clock that changes only when the returned hand is moved.
     pub fn manual(start_ms: i64) -> (Self, ClockHand) {
         let hand = ClockHand(Arc::new(AtomicI64::new(start_ms)));
         let now = hand.0.clone();
@@ -57,7 +56,7 @@ pub fn rfc3339(unix_ms: i64) -> String {
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000)
         .ok()
         .and_then(|moment| moment.format(&Rfc3339).ok())
-        // Only years outside 0..9999 end here; rows come from our own clock.
+        // Only years outside 0..9999 end here; stored times come from our own clock.
         .unwrap_or_else(|| "1970-01-01T00:00:00Z".to_owned())
 }
 

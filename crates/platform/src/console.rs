@@ -1,5 +1,5 @@
-//! The creator's console: the last lines and the costs of
-//! every world's scripts, in memory, and who may read them.
+//! The creator's console: keeps the last log lines and the resource usage of every world's scripts
+//! in memory, and restricts who may read them.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
@@ -30,17 +30,17 @@ use crate::fleet::WorldProcess;
 use crate::games;
 use crate::internal::Caller;
 
-/// Worlds that are remembered; the one that was silent longest goes.
+/// Worlds whose console is stored; the one without reports for the longest time is dropped first.
 const WORLDS_MAX: usize = 256;
-/// Lines and bytes of lines that are kept per world.
+/// Lines, and bytes of lines, that are stored per world.
 const LINES_MAX: usize = 500;
 const LINE_BYTES_MAX: usize = 256 * 1024;
-/// Lines of one answer.
+/// Lines in one response.
 const PAGE_LINES_MAX: usize = 500;
-/// Characters of one field.
+/// Characters of one text field.
 const TEXT_CHARS_MAX: usize = 1100;
 const NAME_CHARS_MAX: usize = 200;
-/// A console that was not asked for so long is closed.
+/// A console that was not requested for this long counts as closed.
 const WATCHED_MS: i64 = 10_000;
 
 /// The consoles of all worlds.
@@ -51,10 +51,10 @@ pub struct Consoles {
 
 #[derive(Default)]
 struct Inner {
-    /// Number of the last line, of all worlds together.
+    /// Number of the last line, counted over all worlds.
     last: u64,
     worlds: HashMap<String, WorldConsole>,
-    /// When somebody last looked at a game's console.
+    /// When the console of a game was last requested, in Unix milliseconds.
     watched: HashMap<String, i64>,
 }
 
@@ -62,37 +62,37 @@ struct Inner {
 struct WorldConsole {
     game_id: String,
     room_code: String,
-    lines: VecDeque<Kept>,
+    lines: VecDeque<StoredLine>,
     bytes: usize,
     scripts: Vec<ScriptFigures>,
-    heard_ms: i64,
+    reported_ms: i64,
 }
 
-struct Kept {
+struct StoredLine {
     number: u64,
     at_ms: i64,
     line: ConsoleLine,
 }
 
 impl Consoles {
-    /// Takes in what a game server reports. Nothing in it is trusted to be
-    /// short: the process runs other people's code.
+    /// Stores a report of a game server. Its texts are cut to a maximum length, because the process
+    /// runs untrusted scripts.
     pub fn take(&self, server: &WorldProcess, report: ConsoleReport, now_ms: i64) {
         let mut inner = self.inner();
         let spec = &server.spec;
         if !inner.worlds.contains_key(&spec.world_id) && inner.worlds.len() >= WORLDS_MAX {
-            inner.forget_the_most_silent();
+            inner.drop_oldest_report();
         }
         let mut last = inner.last;
         let world = inner.worlds.entry(spec.world_id.clone()).or_default();
         world.game_id.clone_from(&spec.game_id);
         world.room_code.clone_from(&spec.room_code);
-        world.heard_ms = now_ms;
+        world.reported_ms = now_ms;
         let lost = (report.dropped > 0).then(|| lost_lines(report.dropped));
         let lines = report.lines.into_iter().take(REPORT_LINES_MAX);
         for line in lost.into_iter().chain(lines) {
             last += 1;
-            world.push(Kept {
+            world.push(StoredLine {
                 number: last,
                 at_ms: now_ms,
                 line: shortened(line),
@@ -111,11 +111,10 @@ impl Consoles {
         inner.last = last;
     }
 
-    /// The lines of a game after a number, and what its worlds cost.
+    /// The lines of a game after the number `after`, and the resource usage of its worlds.
     fn page(&self, platform: &Platform, game: &games::GameRow, after: u64) -> ConsolePage {
         let inner = self.inner();
-        // Numbers start anew with the process; so does whoever asks with one
-        // of before.
+        // Numbers restart with the process, so a number of an earlier process reads from the start.
         let after = if after > inner.last { 0 } else { after };
         let mut lines = Vec::new();
         let mut worlds = Vec::new();
@@ -130,13 +129,13 @@ impl Consoles {
                 running: server.is_some(),
                 players: server.as_ref().map_or(0, |server| server.players()),
                 tick_ms_p99: server.as_ref().map_or(0.0, |s| s.info().tick_ms_p99),
-                heard_at: rfc3339(world.heard_ms),
+                heard_at: rfc3339(world.reported_ms),
                 scripts: world.scripts.iter().map(script).collect(),
             });
-            let news = world.lines.iter().filter(|kept| kept.number > after);
-            lines.extend(news.map(|kept| entry(world_id, world, kept)));
+            let unread = world.lines.iter().filter(|stored| stored.number > after);
+            lines.extend(unread.map(|stored| entry(world_id, world, stored)));
         }
-        // Running ones first, then by who was heard last.
+        // Running worlds first, then by the time of the last report.
         worlds.sort_by(|a, b| {
             let running = b.running.cmp(&a.running);
             running
@@ -156,13 +155,13 @@ impl Consoles {
         }
     }
 
-    /// Whether somebody looks at the console of a game now.
+    /// Whether the console of a game is open at the moment.
     pub fn is_watched(&self, game_id: &str, now_ms: i64) -> bool {
         let watched = self.inner().watched.get(game_id).copied();
         watched.is_some_and(|at_ms| now_ms - at_ms < WATCHED_MS)
     }
 
-    /// Somebody who may looks at it.
+    /// Records that the console of a game was requested.
     fn watch(&self, game_id: &str, now_ms: i64) {
         let mut inner = self.inner();
         inner
@@ -171,7 +170,7 @@ impl Consoles {
         inner.watched.insert(game_id.to_owned(), now_ms);
     }
 
-    /// What scripts cost, for an operator's Prometheus.
+    /// Resource usage of all scripts in the Prometheus text format.
     pub fn prometheus(&self) -> String {
         let inner = self.inner();
         let mut text = String::new();
@@ -186,13 +185,13 @@ impl Consoles {
             (
                 "frolic_script_memory_bytes",
                 "gauge",
-                "Memory that a script holds",
+                "Memory used by a script",
                 |script| script.memory_bytes as f64,
             ),
             (
                 "frolic_script_stops_total",
                 "counter",
-                "How often a script was stopped",
+                "Times a script was stopped",
                 |script| f64::from(script.stops),
             ),
         ];
@@ -219,23 +218,26 @@ impl Consoles {
 }
 
 impl Inner {
-    fn forget_the_most_silent(&mut self) {
-        let silent = self.worlds.iter().min_by_key(|(_, world)| world.heard_ms);
-        if let Some(world_id) = silent.map(|(world_id, _)| world_id.clone()) {
+    fn drop_oldest_report(&mut self) {
+        let oldest = self
+            .worlds
+            .iter()
+            .min_by_key(|(_, world)| world.reported_ms);
+        if let Some(world_id) = oldest.map(|(world_id, _)| world_id.clone()) {
             self.worlds.remove(&world_id);
         }
     }
 }
 
 impl WorldConsole {
-    fn push(&mut self, kept: Kept) {
-        self.bytes += size(&kept.line);
-        self.lines.push_back(kept);
+    fn push(&mut self, stored: StoredLine) {
+        self.bytes += size(&stored.line);
+        self.lines.push_back(stored);
         while self.lines.len() > LINES_MAX || self.bytes > LINE_BYTES_MAX {
-            let Some(gone) = self.lines.pop_front() else {
+            let Some(dropped) = self.lines.pop_front() else {
                 break;
             };
-            self.bytes = self.bytes.saturating_sub(size(&gone.line));
+            self.bytes = self.bytes.saturating_sub(size(&dropped.line));
         }
     }
 }
@@ -246,7 +248,7 @@ fn lost_lines(count: u32) -> ConsoleLine {
         tick: 0,
         script: "@builtin".to_owned(),
         line: None,
-        message: format!("{count} lines before this were lost: there were too many"),
+        message: format!("{count} earlier lines were dropped because the scripts logged too many"),
         source_line: None,
         stack: String::new(),
         revision: String::new(),
@@ -302,11 +304,11 @@ fn script(figures: &ScriptFigures) -> ConsoleScript {
     }
 }
 
-fn entry(world_id: &str, world: &WorldConsole, kept: &Kept) -> ConsoleEntry {
-    let line = &kept.line;
+fn entry(world_id: &str, world: &WorldConsole, stored: &StoredLine) -> ConsoleEntry {
+    let line = &stored.line;
     ConsoleEntry {
-        number: kept.number,
-        at: rfc3339(kept.at_ms),
+        number: stored.number,
+        at: rfc3339(stored.at_ms),
         world_id: world_id.to_owned(),
         room_code: world.room_code.clone(),
         level: match line.level {
@@ -339,17 +341,18 @@ pub async fn report(
 ) -> StatusCode {
     let now = platform.clock().now_ms();
     let game_id = &server.spec.game_id;
-    platform.recorder().said(game_id, &report.lines, now);
+    platform
+        .recorder()
+        .record_lines(game_id, &report.lines, now);
     platform.consoles().take(&server, report, now);
     StatusCode::NO_CONTENT
 }
 
-/// Whoever may see what scripts say: an operator, or a person with a session,
-/// who must then be the game's creator.
+/// Callers that may read a console: an operator, or the game's creator with a session.
 pub enum Reader {
-    /// With ADMIN_TOKEN.
+    /// Authenticated with ADMIN_TOKEN or as an admin.
     Operator,
-    /// With a session.
+    /// Authenticated with a session.
     Person(String),
 }
 
@@ -371,29 +374,30 @@ impl FromRequestParts<Platform> for Reader {
 /// Query of `GET /api/games/{id}/console`.
 #[derive(Debug, Default, Deserialize)]
 pub struct PageQuery {
-    /// Number of the last line that is known already.
+    /// Number of the last line that the caller has.
     #[serde(default)]
     after: u64,
 }
 
-/// What this file answers to people.
+/// REST routes of the console.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(page))
 }
 
-/// What the scripts of a game say and cost.
+/// Console of a game: log lines and resource usage of its scripts.
 ///
-/// For its creator and for operators. Ask again with `after` set to `last` to follow it.
+/// For the creator of the game and for operators. To follow the console, request it again with
+/// `after` set to `last`.
 #[utoipa::path(get, path = "/api/games/{id}/console", tag = "creating",
     params(
         ("id" = String, Path, description = "id of the game"),
-        ("after" = Option<u64>, Query, description = "number of the last line that is known already"),
+        ("after" = Option<u64>, Query, description = "number of the last line that the caller has"),
     ),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "lines after that one, and all costs", body = ConsolePage),
-        (status = 401, description = "no or no valid token", body = ErrorBody),
-        (status = 403, description = "the game is somebody else's", body = ErrorBody),
+        (status = 200, description = "the lines after `after`, and the resource usage of all scripts", body = ConsolePage),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller is not the creator of the game", body = ErrorBody),
         (status = 404, description = "no such game", body = ErrorBody),
     )
 )]

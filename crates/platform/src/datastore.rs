@@ -1,15 +1,14 @@
-//! `POST /internal/worlds/{id}/store`: data that scripts persist.
-//! A world reaches the data of its own game and no other.
+//! `POST /internal/worlds/{id}/store`: data that scripts persist. A world can access only the data
+//! of its own game.
 //!
-//! A batch that writes is one transaction, which begins by locking the game's
-//! row of `store_usage` with a write: on SQLite that is the one writer, on
-//! Postgres the one writer of this game. So reading a value and writing the
-//! next one is safe inside, whatever other servers do.
+//! A batch with writes is one transaction, which begins by locking the game's row of `store_usage`
+//! with a write. On SQLite that takes the only write lock; on Postgres it serializes the writers of
+//! this game. Therefore a read followed by a write is atomic with respect to other servers.
 
 mod entries;
 mod forget;
 mod rankings;
-pub mod turns;
+pub mod reservations;
 
 pub use forget::forget_player;
 
@@ -30,14 +29,14 @@ use crate::Platform;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
-use crate::settings::StoreSettings;
-use crate::socketio::Followers;
+use crate::settings::DatastoreSettings;
+use crate::socketio::Audience;
 use crate::world_log;
 
-/// Why a request was not done.
+/// Reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 enum StoreError {
-    /// Told to the creator.
+    /// The request is invalid or exceeds a limit; the message is shown to the creator.
     #[error("{0}")]
     Refused(String),
     /// The whole batch failed.
@@ -51,27 +50,27 @@ impl From<StoreRefusal> for StoreError {
     }
 }
 
-/// What a write gave, as it is kept for the case that it is asked for again.
+/// Result of a write, stored in case the batch is sent again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Outcome {
     Done,
     Number(f64),
     Was(bool),
-    /// Changed meanwhile; the value is read again then.
+    /// The version did not match; the current value is read when the response is built.
     Conflict,
     Refused(String),
 }
 
-/// One game, inside a transaction.
+/// The data of one game, inside a transaction.
 struct Game<'a> {
     connection: &'a mut AnyConnection,
     game_id: &'a str,
-    limits: &'a StoreSettings,
+    limits: &'a DatastoreSettings,
     usage: Usage,
     now_ms: i64,
 }
 
-/// What a game keeps.
+/// Storage that a game uses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     entries: i64,
@@ -82,9 +81,8 @@ struct Usage {
 /// `POST /internal/worlds/{id}/store`.
 ///
 /// # Errors
-/// 400 for a batch that no game server of ours sends, 409 for writes of a
-/// process that was replaced; 500 when the database refuses, and nothing of the
-/// batch is done then.
+/// 400 for a malformed batch, 409 for writes of a process that was replaced, 500 when the database
+/// fails. Nothing of the batch is applied in case of an error.
 pub async fn handle(
     State(platform): State<Platform>,
     Caller(server): Caller,
@@ -92,18 +90,19 @@ pub async fn handle(
 ) -> Result<Json<StoreAnswers>, ApiError> {
     let named = (1..=KEY_BYTES_MAX).contains(&batch.batch.len());
     if !named || batch.requests.is_empty() || batch.requests.len() > BATCH_REQUESTS_MAX {
-        let message = format!("a batch has a name and 1 to {BATCH_REQUESTS_MAX} requests");
+        let message = format!("a batch needs a name and 1 to {BATCH_REQUESTS_MAX} requests");
         return Err(ApiError::bad_request("invalid_batch", message));
     }
     let (began, spec) = (Instant::now(), &server.spec);
-    world_log::check_written(&batch, spec.persistent)?;
+    world_log::check_store_batch(&batch, spec.persistent)?;
     let allowed = server.take_store_requests(batch.requests.len());
     platform
         .metrics()
         .store_requests
         .add(batch.requests.len() as u64);
     if !allowed {
-        let text = "this world asks more of the store than its players justify; save less often";
+        let text =
+            "this world sends too many store requests for its number of players; save less often";
         let refuse = |request: &StoreRequest| StoreAnswer {
             id: request.id,
             result: Err(text.to_owned()),
@@ -114,31 +113,33 @@ pub async fn handle(
     }
     let writes = batch.requests.iter().any(|request| request.action.writes());
     let (answers, kept) = if writes {
-        let turns = platform.store_turns();
+        let reservations = platform.store_reservations();
         let actions: Vec<&StoreAction> = batch.requests.iter().map(|r| &r.action).collect();
-        turns.wait(&spec.game_id, &spec.world_id, &actions).await;
+        reservations
+            .wait(&spec.game_id, &spec.world_id, &actions)
+            .await;
         let mut transaction = crate::db::begin(platform.db()).await?;
         let usage = lock(&mut transaction, &spec.game_id).await?;
         let now_ms = platform.clock().now_ms();
         let mut game = Game {
             connection: &mut transaction,
             game_id: &spec.game_id,
-            limits: &platform.settings().store,
+            limits: &platform.settings().datastore,
             usage,
             now_ms,
         };
         let answers = game.write(&spec.world_id, &batch).await?;
         let kept =
-            world_log::note_written(&mut transaction, &spec.world_id, &batch, now_ms).await?;
+            world_log::record_store_batch(&mut transaction, &spec.world_id, &batch, now_ms).await?;
         let stored = transaction.commit_as((answers, kept)).await?;
         platform.write_health().committed();
         let (answers, kept) = stored.into_inner();
-        tell_ops(&platform, &spec.world_id, &batch, began);
+        publish_ops(&platform, &spec.world_id, &batch, began);
         for (request, answer) in batch.requests.iter().zip(&answers) {
             if let StoreAction::Swap { at, .. } = &request.action {
                 let first = answer.result.as_ref().ok().and_then(|args| args.0.first());
                 let done = first != Some(&Value::Bool(false));
-                turns.swapped(&spec.game_id, &spec.world_id, at, done);
+                reservations.note_swap(&spec.game_id, &spec.world_id, at, done);
             }
         }
         (answers, Some(kept))
@@ -147,7 +148,7 @@ pub async fn handle(
         let mut game = Game {
             connection: &mut connection,
             game_id: &spec.game_id,
-            limits: &platform.settings().store,
+            limits: &platform.settings().datastore,
             usage: Usage::default(),
             now_ms: platform.clock().now_ms(),
         };
@@ -161,16 +162,18 @@ pub async fn handle(
     Ok(Json(StoreAnswers { answers, kept }))
 }
 
-/// Tells those who follow from outside what was kept with the writes.
-fn tell_ops(platform: &Platform, world_id: &str, batch: &StoreBatch, began: Instant) {
+/// Sends the operations that were committed with the writes to remote followers of the world.
+fn publish_ops(platform: &Platform, world_id: &str, batch: &StoreBatch, began: Instant) {
     if !batch.ops.is_empty() {
-        let followers = Followers::of(world_id, batch.near_only);
-        platform.sockets().tell_ops(&followers, &batch.ops);
-        platform.metrics().kept(began.elapsed(), batch.ops.len(), 0);
+        let followers = Audience::of(world_id, batch.near_only);
+        platform.sockets().send_ops(&followers, &batch.ops);
+        platform
+            .metrics()
+            .world_persisted(began.elapsed(), batch.ops.len(), 0);
     }
 }
 
-/// Begins the transaction with a write, and says what the game keeps.
+/// Begins the transaction with a write and returns the storage that the game uses.
 async fn lock(connection: &mut AnyConnection, game_id: &str) -> Result<Usage, sqlx::Error> {
     sqlx::query(
         "INSERT INTO store_usage (game_id, entries, size_bytes, changes) VALUES ($1, 0, 0, 0)
@@ -201,13 +204,13 @@ fn answer(id: u32, result: Result<Vec<Value>, StoreError>) -> Result<StoreAnswer
 }
 
 impl Game<'_> {
-    /// Does a batch that changes something, unless it was done before.
+    /// Applies a batch with writes. If the batch was applied before, returns the stored outcomes.
     async fn write(
         &mut self,
         world_id: &str,
         batch: &StoreBatch,
     ) -> Result<Vec<StoreAnswer>, sqlx::Error> {
-        let done = self.done_before(world_id, &batch.batch).await?;
+        let done = self.stored_outcomes(world_id, &batch.batch).await?;
         let mut outcomes = HashMap::new();
         let mut answers = Vec::new();
         for request in &batch.requests {
@@ -225,13 +228,14 @@ impl Game<'_> {
                     Err(StoreError::Database(error)) => return Err(error),
                 },
             };
-            let result = self.explain(action, &outcome).await;
+            let result = self.values_of(action, &outcome).await;
             answers.push(answer(id, result)?);
             outcomes.insert(id, outcome);
         }
         if done.is_none() {
-            self.keep_usage().await?;
-            self.remember(world_id, &batch.batch, &outcomes).await?;
+            self.save_usage().await?;
+            self.save_outcomes(world_id, &batch.batch, &outcomes)
+                .await?;
         }
         Ok(answers)
     }
@@ -265,8 +269,8 @@ impl Game<'_> {
         }
     }
 
-    /// The answer that an outcome means.
-    async fn explain(
+    /// The values of the response for an outcome.
+    async fn values_of(
         &mut self,
         action: &StoreAction,
         outcome: &Outcome,
@@ -286,7 +290,8 @@ impl Game<'_> {
         })
     }
 
-    /// Makes room for one more key of so many bytes, or gives it back.
+    /// Adds `entries` and `bytes`, which may be negative, to the game's usage and checks its
+    /// limits.
     fn charge(&mut self, entries: i64, bytes: i64) -> Result<(), StoreError> {
         let (entries, size_bytes) = (self.usage.entries + entries, self.usage.size_bytes + bytes);
         let grows = entries > self.usage.entries || size_bytes > self.usage.size_bytes;
@@ -305,7 +310,7 @@ impl Game<'_> {
         Ok(())
     }
 
-    async fn keep_usage(&mut self) -> Result<(), sqlx::Error> {
+    async fn save_usage(&mut self) -> Result<(), sqlx::Error> {
         sqlx::query(
             "UPDATE store_usage SET entries = $1, size_bytes = $2, changes = $3 WHERE game_id = $4",
         )
@@ -318,7 +323,7 @@ impl Game<'_> {
         Ok(())
     }
 
-    async fn done_before(
+    async fn stored_outcomes(
         &mut self,
         world_id: &str,
         batch: &str,
@@ -336,7 +341,7 @@ impl Game<'_> {
         Ok(serde_json::from_str(&text).ok())
     }
 
-    async fn remember(
+    async fn save_outcomes(
         &mut self,
         world_id: &str,
         batch: &str,

@@ -1,15 +1,15 @@
 //! Opens the database and brings its schema up to date.
 //!
-//! The `Any` driver keeps one set of queries for SQLite and Postgres: `$1`
-//! placeholders, no dialect. Transactions that write begin as such
-//! (`transaction.rs`), because SQLite refuses to upgrade a reader while another
-//! writes. Text is compared and sorted by its bytes in both (`postgres.rs`).
+//! The `Any` driver allows the same queries for SQLite and Postgres: `$1` placeholders, no dialect.
+//! Transactions with writes must begin as write transactions (`transaction.rs`), because SQLite
+//! refuses to upgrade a reader while another connection writes. Both databases compare and sort
+//! text by its bytes (`postgres.rs`).
 
+mod error_kind;
 mod migrations;
 mod postgres;
 mod sqlite;
 mod transaction;
-mod trouble;
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,55 +17,54 @@ use std::time::Duration;
 use sqlx::any::AnyPoolOptions;
 use sqlx::{Any, AnyPool, Executor, Transaction};
 
+pub(crate) use error_kind::DbErrorKind;
 pub(crate) use transaction::{Committed, begin};
-pub(crate) use trouble::Trouble;
 
 /// Enough for readers beside SQLite's single writer.
 const SQLITE_CONNECTIONS_MAX: u32 = 8;
-/// Postgres has writers side by side; its own default is 100 for everybody.
+/// Postgres supports concurrent writers; by default it allows 100 connections in total.
 const POSTGRES_CONNECTIONS_MAX: u32 = 16;
-/// How long a request waits for a connection before it is told to come back.
-/// A server may be gone; a file is only busy, and a crowd that logs in at once
-/// has to wait for its one writer.
+/// How long a request waits for a connection before it fails with 503. A Postgres server may be
+/// down. A SQLite file is only busy: many simultaneous logins have to wait for its single writer.
 const POSTGRES_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 const SQLITE_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Why the database could not be opened.
+/// Reason why the database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenDatabaseError {
-    /// The server or the file cannot be reached.
+    /// The server or the file cannot be opened.
     #[error("could not open the database at {url}: {source}")]
     Connect {
-        /// Without any password.
+        /// URL without the password.
         url: String,
-        /// What the driver says.
+        /// Error of the driver.
         source: sqlx::Error,
     },
-    /// It is none that this program speaks to.
+    /// The URL names an unsupported kind of database.
     #[error(
         "DATABASE_URL must start with sqlite: or postgres:, such as sqlite://data/frolic.db or \
          postgres://user:password@host/database"
     )]
     UnknownKind,
-    /// A migration failed, or the database is newer than this program.
+    /// A migration failed, or the schema is newer than this program.
     #[error("could not bring the database schema up to date: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
-    /// Postgres does not let us sort text by its bytes.
-    #[error("could not make the database sort text by its bytes: {0}")]
+    /// Postgres refused to change the collation of text columns.
+    #[error("could not set the collation of text columns: {0}")]
     Collate(#[source] sqlx::Error),
 }
 
-/// What a database URL leads to.
+/// Kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A file.
+    /// A SQLite file.
     Sqlite,
-    /// A server.
+    /// A Postgres server.
     Postgres,
 }
 
 impl Kind {
-    /// Of a URL; `None` for anything else.
+    /// Kind of database that a URL names; `None` if it is not supported.
     pub fn of(url: &str) -> Option<Self> {
         match url.split_once(':')?.0 {
             "sqlite" => Some(Kind::Sqlite),
@@ -77,7 +76,7 @@ impl Kind {
 
 /// URL of the SQLite file in `data_dir`.
 pub fn default_url(data_dir: &Path) -> String {
-    // Only these characters end a path in the driver's URL.
+    // Only these characters have a meaning in the path of the driver's URL.
     let path = data_dir
         .join("frolic.db")
         .to_string_lossy()
@@ -87,10 +86,10 @@ pub fn default_url(data_dir: &Path) -> String {
     format!("sqlite://{path}?mode=rwc")
 }
 
-/// Connects and migrates.
+/// Opens the database and runs missing migrations.
 ///
 /// # Errors
-/// [`OpenDatabaseError`].
+/// [`OpenDatabaseError`] when the database cannot be opened or migrated.
 pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
     let kind = Kind::of(url).ok_or(OpenDatabaseError::UnknownKind)?;
     let connections_max = match kind {
@@ -107,7 +106,7 @@ pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
     Ok(pool)
 }
 
-/// Connections to a database as it is.
+/// Connects without migrating.
 async fn pool(url: &str, connections_max: u32) -> Result<AnyPool, OpenDatabaseError> {
     sqlx::any::install_default_drivers();
     let kind = Kind::of(url).ok_or(OpenDatabaseError::UnknownKind)?;
@@ -126,7 +125,7 @@ async fn pool(url: &str, connections_max: u32) -> Result<AnyPool, OpenDatabaseEr
             Kind::Postgres => POSTGRES_ACQUIRE_TIMEOUT,
         })
         .after_connect(move |connection, _| {
-            // It lives as long as the pool.
+            // Owning the anchor in this closure keeps it open as long as the pool.
             let is_sqlite = anchor.is_some();
             Box::pin(async move {
                 match is_sqlite {
@@ -135,21 +134,21 @@ async fn pool(url: &str, connections_max: u32) -> Result<AnyPool, OpenDatabaseEr
                 }
             })
         })
-        // One that is still in a transaction is closed, and another one opened.
+        // A connection that is still in a transaction is closed and replaced.
         .after_release(|connection, _| Box::pin(transaction::is_clean(connection)))
         .connect(url)
         .await
         .map_err(connect_error)
 }
 
-/// Begins a transaction that only reads, and reads all of it as of one moment.
+/// Begins a read-only transaction that sees one snapshot of the data.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub(crate) async fn begin_reading(db: &AnyPool) -> Result<Transaction<'static, Any>, sqlx::Error> {
-    // Refused on a connection that is inside of another transaction.
+    // The driver refuses this statement on a connection that is already in a transaction.
     let mut transaction = db.begin_with("BEGIN").await?;
-    // SQLite does so anyway; Postgres would read each statement as of its own.
+    // SQLite reads one snapshot by default; Postgres would take a new one for each statement.
     if transaction.backend_name() == "PostgreSQL" {
         transaction
             .execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -158,7 +157,7 @@ pub(crate) async fn begin_reading(db: &AnyPool) -> Result<Transaction<'static, A
     Ok(transaction)
 }
 
-/// A database URL that can be logged.
+/// A database URL without its password, for logs.
 pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
@@ -169,8 +168,7 @@ pub fn without_password(url: &str) -> String {
     }
 }
 
-/// Reads a count or size column: rows are our own, but never trusted to be
-/// in range.
+/// Converts a count or size column and clamps it, because a stored value may be out of range.
 pub(crate) fn to_u32(value: i64) -> u32 {
     u32::try_from(value.max(0)).unwrap_or(u32::MAX)
 }
@@ -189,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn other_databases_are_told_apart() {
+    fn kinds_of_databases_are_recognised() {
         assert_eq!(Kind::of("postgres://a@b/c"), Some(Kind::Postgres));
         assert_eq!(Kind::of("postgresql:///c?host=/tmp"), Some(Kind::Postgres));
         assert_eq!(Kind::of("sqlite://data/x.db"), Some(Kind::Sqlite));

@@ -1,5 +1,5 @@
-//! What is made from blobs on request: packed copies of scripts, small copies
-//! of pictures. Each is made once and remembered, within a bound.
+//! DerivedBlobs copies of blobs, made on request and cached within a byte limit:
+//! compressed scripts and scaled pictures.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -10,54 +10,54 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 
 use crate::blobs::BlobStore;
+use crate::catalog::scaling;
 use crate::encoding::Encoding;
-use crate::store::shrink;
 
-/// Memory for copies.
+/// Maximum memory for cached copies.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What an entry takes beside its content.
+/// Estimated memory of a cache entry beside its content.
 const ENTRY_BYTES: usize = 512;
-/// Copies that are made at once: strangers choose the pictures, and each may
-/// take a hundred megabytes while it is made smaller.
-const MADE_AT_ONCE: usize = 2;
+/// Maximum number of concurrent conversions. Users choose the pictures, and scaling
+/// one may take a hundred megabytes.
+const CONVERSIONS_MAX: usize = 2;
 
-/// What to make of a blob.
+/// How a copy is derived from its blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// The same content, packed.
-    Packed(Encoding),
-    /// A picture of at most this width, as WebP.
+    /// The same content, compressed.
+    Compressed(Encoding),
+    /// A picture scaled to at most this width, as WebP.
     Picture(u32),
 }
 
 impl Form {
     fn make(self, bytes: &[u8]) -> Option<Bytes> {
         match self {
-            Form::Packed(encoding) => encoding.pack(bytes),
-            Form::Picture(width) => shrink::to_width(bytes, width),
+            Form::Compressed(encoding) => encoding.compress(bytes),
+            Form::Picture(width) => scaling::to_width(bytes, width),
         }
     }
 }
 
-/// Copies of blobs. Cheap to clone.
+/// DerivedBlobs copies of blobs. Cheap to clone.
 #[derive(Clone)]
-pub struct Derived {
+pub struct DerivedBlobs {
     cache: Arc<Mutex<Cache>>,
     turns: Arc<Semaphore>,
 }
 
-impl Default for Derived {
+impl Default for DerivedBlobs {
     fn default() -> Self {
         Self {
             cache: Arc::new(Mutex::new(Cache::new(BYTES_MAX))),
-            turns: Arc::new(Semaphore::new(MADE_AT_ONCE)),
+            turns: Arc::new(Semaphore::new(CONVERSIONS_MAX)),
         }
     }
 }
 
-impl Derived {
-    /// A blob in this form; `None` when there is no such blob, or the form
-    /// would be no better than the blob itself.
+impl DerivedBlobs {
+    /// The copy of a blob in this form; `None` when the blob does not exist or the
+    /// form would save nothing.
     ///
     /// # Errors
     /// When the blob cannot be read.
@@ -72,7 +72,7 @@ impl Derived {
         }
         let turns = self.turns.clone();
         let turn = turns.acquire_owned().await.map_err(io::Error::other)?;
-        // Somebody else may have made it while we waited.
+        // Another request may have made it while this one waited.
         if let Some(known) = self.cache().get(sha256, form) {
             return Ok(known);
         }
@@ -80,14 +80,14 @@ impl Derived {
             return Ok(None);
         };
         let (derived, sha256) = (self.clone(), sha256.to_owned());
-        // The turn goes along: a client that hangs up frees no turn while the
-        // work goes on.
+        // The blocking task owns the permit: a client that disconnects must not free
+        // it while the work continues.
         let work = tokio::task::spawn_blocking(move || {
             let made = catch_unwind(AssertUnwindSafe(|| form.make(&bytes))).unwrap_or_else(|_| {
                 tracing::error!(
                     sha256,
                     ?form,
-                    "a decoder panicked; the file is sent as it is"
+                    "a decoder panicked; sending the original file"
                 );
                 None
             });
@@ -103,24 +103,24 @@ impl Derived {
     }
 }
 
-type Key = (String, Form);
+type CopyKey = (String, Form);
 
-/// The copies that were asked for last.
+/// The most recently used copies.
 struct Cache {
     bytes_max: usize,
     bytes: usize,
     clock: u64,
-    entries: HashMap<Key, Entry>,
-    /// Keys by when they were last asked for.
-    order: BTreeMap<u64, Key>,
+    entries: HashMap<CopyKey, CachedCopy>,
+    /// Keys by last use.
+    order: BTreeMap<u64, CopyKey>,
 }
 
-struct Entry {
+struct CachedCopy {
     content: Option<Bytes>,
     used: u64,
 }
 
-impl Entry {
+impl CachedCopy {
     fn bytes(content: &Option<Bytes>) -> usize {
         ENTRY_BYTES + content.as_ref().map_or(0, Bytes::len)
     }
@@ -137,7 +137,7 @@ impl Cache {
         }
     }
 
-    /// The copy, if it is known whether there is one.
+    /// The cached result: `Some(None)` when it is known that no copy exists.
     fn get(&mut self, sha256: &str, form: Form) -> Option<Option<Bytes>> {
         let key = (sha256.to_owned(), form);
         let entry = self.entries.get_mut(&key)?;
@@ -151,7 +151,7 @@ impl Cache {
     fn put(&mut self, sha256: &str, form: Form, content: Option<Bytes>) {
         let key = (sha256.to_owned(), form);
         self.forget(&key);
-        let bytes = Entry::bytes(&content);
+        let bytes = CachedCopy::bytes(&content);
         if bytes > self.bytes_max {
             return;
         }
@@ -166,13 +166,13 @@ impl Cache {
         self.bytes += bytes;
         self.order.insert(self.clock, key.clone());
         let used = self.clock;
-        self.entries.insert(key, Entry { content, used });
+        self.entries.insert(key, CachedCopy { content, used });
     }
 
-    fn forget(&mut self, key: &Key) {
+    fn forget(&mut self, key: &CopyKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.order.remove(&entry.used);
-            self.bytes -= Entry::bytes(&entry.content);
+            self.bytes -= CachedCopy::bytes(&entry.content);
         }
     }
 }
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(cache.entries.len(), 10);
         assert!(cache.get("1", FORM).is_none());
         assert_eq!(cache.get("999", FORM), Some(content()));
-        // What would fill it alone is not kept, and drives nothing out.
+        // An entry that would fill the cache alone is not stored and evicts nothing.
         cache.put("large", FORM, Some(Bytes::from(vec![0; 100_000])));
         assert_eq!(cache.entries.len(), 10);
     }

@@ -1,5 +1,5 @@
-//! A game that is being made, on the platform of one person (`frolic dev`): whose
-//! it is, how that person signs in, and how its worlds follow the folder.
+//! Local development (`frolic dev`): the local creator's account, their sign-in link,
+//! and worlds that follow the game folder.
 
 use bytes::Bytes;
 use sqlx::Row;
@@ -10,28 +10,28 @@ use crate::accounts::sessions;
 use crate::api::PublishResponse;
 use crate::auth::Kind;
 use crate::names;
-use crate::publish::{self, PublishError, Wishes};
-use crate::{store, worlds};
+use crate::publish::{self, PublishError, PublishOptions};
+use crate::{catalog, worlds};
 
-/// The account of the person at the machine. Fixed, so that the next start of
-/// the same data folder finds it again.
+/// The account of the local creator. Fixed, so that the next start with the same data
+/// folder finds it.
 const CREATOR_ID: &str = "user_local_creator";
 const CREATOR_NAME: &str = "Creator";
-/// Names that are tried before giving up.
+/// Names to try before giving up.
 const NAMES_MAX: u32 = 1000;
 
 impl Platform {
-    /// The account that games made on this machine belong to; made when there
-    /// is none yet. It has no password: [`Platform::sign_in_key`] opens it.
+    /// The account that owns the games made on this machine, created on first use. It
+    /// has no password; [`Platform::sign_in_key`] opens it.
     ///
     /// # Errors
-    /// When the database refuses.
+    /// When the database fails.
     pub async fn local_creator(&self) -> Result<String, sqlx::Error> {
         let now = self.clock().now_ms();
         for number in 1..=NAMES_MAX {
             let name = match number {
                 1 => CREATOR_NAME.to_owned(),
-                _ => names::numbered(CREATOR_NAME, number),
+                _ => names::with_number(CREATOR_NAME, number),
             };
             sqlx::query(
                 "INSERT INTO users (user_id, username, username_key, kind, role, created_at, last_seen_at)
@@ -45,7 +45,7 @@ impl Platform {
             .bind(now)
             .execute(self.db())
             .await?;
-            // By its id only: a guest may have taken the name.
+            // Look up by id only: a guest may have taken the name.
             let row = sqlx::query("SELECT user_id FROM users WHERE user_id = $1")
                 .bind(CREATOR_ID)
                 .fetch_optional(self.db())
@@ -57,19 +57,19 @@ impl Platform {
         Err(sqlx::Error::RowNotFound)
     }
 
-    /// A secret that signs `user_id` in once, for `lifetime_ms` at most.
+    /// A one-time secret that signs `user_id` in, valid for `lifetime_ms`.
     pub fn sign_in_key(&self, user_id: &str, lifetime_ms: i64) -> String {
         let expires_at = self.clock().now_ms().saturating_add(lifetime_ms);
         self.sign_in_links().issue(user_id, expires_at)
     }
 
-    /// Changes whenever a [`Platform::sign_in_key`] was used.
+    /// Changes whenever a key of [`Platform::sign_in_key`] is used.
     pub fn sign_ins(&self) -> watch::Receiver<u64> {
         self.sign_in_links().used.subscribe()
     }
 
-    /// Publishes a game that is being made, for everybody who can reach this
-    /// platform: a private one is only kept out of the listing.
+    /// Publishes a game under development. Everyone who can reach this platform can
+    /// play it; a private game is only hidden from the listing.
     ///
     /// # Errors
     /// As [`Platform::publish_sample`].
@@ -79,7 +79,7 @@ impl Platform {
         game_id: &str,
         creator_id: &str,
     ) -> Result<PublishResponse, PublishError> {
-        // Data folders of earlier versions name the house as the creator.
+        // Data folders of earlier versions have the built-in account as creator.
         sqlx::query("UPDATE games SET creator_id = $1 WHERE game_id = $2 AND creator_id = $3")
             .bind(creator_id)
             .bind(game_id)
@@ -87,7 +87,7 @@ impl Platform {
             .execute(self.db())
             .await?;
         let published =
-            publish::publish_package(self, archive, creator_id, Wishes::default()).await?;
+            publish::publish_package(self, archive, creator_id, PublishOptions::default()).await?;
         self.set_first_game(&published.game_id);
         sqlx::query(
             "UPDATE games SET visibility = 'unlisted', chosen_visibility = 'unlisted'
@@ -96,15 +96,15 @@ impl Platform {
         .bind(&published.game_id)
         .execute(self.db())
         .await?;
-        store::game_changed(self, &published.game_id).await?;
+        catalog::game_changed(self, &published.game_id).await?;
         Ok(published)
     }
 
-    /// Notes that a running world was brought to another version of its game:
-    /// joins to that version come here, and a restart begins with it.
+    /// Records that a running world switched to another revision of its game, so that
+    /// joins to that revision reach it and a restart uses it.
     ///
     /// # Errors
-    /// When the database refuses.
+    /// When the database fails.
     pub async fn adopt_revision(&self, world_id: &str, revision: &str) -> Result<(), sqlx::Error> {
         if let Some(server) = self.fleet().server(world_id) {
             server.set_revision(revision);
@@ -112,12 +112,12 @@ impl Platform {
         worlds::set_revision(self.db(), world_id, revision).await
     }
 
-    /// Every world of a game starts with this version from now on. Those that
-    /// run are left alone: stop them afterwards, and players who reconnect find
-    /// the same world with the new version.
+    /// Makes every world of a game start with this revision from now on. Running
+    /// worlds are not affected: stop them afterwards, and reconnecting players find
+    /// the same world with the new revision.
     ///
     /// # Errors
-    /// When the database refuses.
+    /// When the database fails.
     pub async fn move_worlds(&self, game_id: &str, revision: &str) -> Result<(), sqlx::Error> {
         worlds::set_revision_of_game(self.db(), game_id, revision).await
     }

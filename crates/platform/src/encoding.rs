@@ -1,5 +1,4 @@
-//! Content encodings: which one a client takes, and how content is packed
-//! into it.
+//! Content encodings: negotiation with the client, and compression.
 
 use std::io::Write as _;
 
@@ -8,26 +7,26 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Below this, headers outweigh what compression saves.
+/// Below this size, the added headers outweigh the saving.
 const BYTES_MIN: usize = 1024;
-/// Above this, packing would take a noticeable part of a second.
+/// Above this size, compression would take a noticeable part of a second.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Close to the best that zstd does, at 20 MB/s.
+/// Close to zstd's best ratio, at 20 MB/s.
 const ZSTD_LEVEL: i32 = 11;
 
-/// How content travels.
+/// A content encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Encoding {
-    /// Brotli: made by the build, never here.
+    /// Brotli: produced only by the build, not at run time.
     Brotli,
     /// Zstandard.
     Zstd,
-    /// Gzip, which every client knows.
+    /// Gzip, which every client supports.
     Gzip,
 }
 
 impl Encoding {
-    /// Its name in HTTP.
+    /// Its token in `Content-Encoding`.
     pub fn name(self) -> &'static str {
         match self {
             Encoding::Brotli => "br",
@@ -36,8 +35,8 @@ impl Encoding {
         }
     }
 
-    /// Packs content; `None` when that saves too little to be worth it.
-    pub fn pack(self, plain: &[u8]) -> Option<Bytes> {
+    /// Compresses `plain`; `None` when that saves too little.
+    pub fn compress(self, plain: &[u8]) -> Option<Bytes> {
         if !(BYTES_MIN..=BYTES_MAX).contains(&plain.len()) {
             return None;
         }
@@ -55,14 +54,14 @@ impl Encoding {
     }
 }
 
-/// The first of `offered` that the client takes.
+/// The first of `offered` that the client accepts.
 pub fn negotiate(request: &HeaderMap, offered: &[Encoding]) -> Option<Encoding> {
     let given = request.get_all(header::ACCEPT_ENCODING);
     let given: Vec<_> = given.iter().filter_map(|one| one.to_str().ok()).collect();
-    let wishes = || given.iter().flat_map(|one| one.split(','));
+    let accepted = || given.iter().flat_map(|one| one.split(','));
     let weight = |name: &str| {
-        wishes().find_map(|wish| {
-            let mut parts = wish.split(';').map(str::trim);
+        accepted().find_map(|one| {
+            let mut parts = one.split(';').map(str::trim);
             let named = parts.next()?.eq_ignore_ascii_case(name);
             let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
             named.then(|| weight.unwrap_or(1.0))
@@ -77,7 +76,7 @@ pub fn negotiate(request: &HeaderMap, offered: &[Encoding]) -> Option<Encoding> 
     offered.iter().find(taken).copied()
 }
 
-/// Whether content of this type becomes smaller by packing it.
+/// Whether content of this type shrinks under compression.
 pub fn is_compressible(media_type: &str) -> bool {
     let name = media_type.split(';').next().unwrap_or_default().trim();
     let packed_already = ["image/", "audio/", "video/", "font/"];
@@ -113,13 +112,13 @@ mod tests {
     fn only_what_becomes_smaller_is_packed() {
         let text = "frolic ".repeat(1_000);
         for encoding in [Encoding::Zstd, Encoding::Gzip] {
-            let packed = encoding.pack(text.as_bytes()).unwrap();
+            let packed = encoding.compress(text.as_bytes()).unwrap();
             assert!(packed.len() < text.len() / 10, "{}", encoding.name());
-            assert_eq!(encoding.pack(b"short"), None);
+            assert_eq!(encoding.compress(b"short"), None);
         }
         let mut noise = vec![0; 4_096];
         getrandom::fill(&mut noise).unwrap();
-        assert_eq!(Encoding::Zstd.pack(&noise), None);
-        assert_eq!(Encoding::Gzip.pack(&noise), None);
+        assert_eq!(Encoding::Zstd.compress(&noise), None);
+        assert_eq!(Encoding::Gzip.compress(&noise), None);
     }
 }

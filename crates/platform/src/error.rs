@@ -1,5 +1,5 @@
-//! Every failure that a client can see: its status, its code and a message
-//! that says what to do, as `{error: {code, message, details?}}`.
+//! The error type of the REST API: status, code and a message that says what to do,
+//! as `{error: {code, message, details?}}`.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -7,11 +7,11 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use crate::api::{ErrorBody, ErrorInfo};
-use crate::db::Trouble;
+use crate::db::DbErrorKind;
 use crate::fleet::FleetError;
 use crate::health::fault_of;
 
-/// An error on its way to a client.
+/// An error response of the REST API.
 #[derive(Debug, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ApiError {
@@ -20,12 +20,12 @@ pub struct ApiError {
     message: String,
     details: Option<Value>,
     retry_after_s: Option<u64>,
-    /// Why the database stores nothing at the moment, if that is the cause.
+    /// The database fault that caused this error, if any.
     database_fault: Option<DatabaseFault>,
 }
 
-/// Goes with a response that says that the database is at fault, for whoever
-/// counts those.
+/// Response extension that marks a failure caused by the database, for the health
+/// check's count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DatabaseFault(pub &'static str);
 
@@ -42,27 +42,27 @@ impl ApiError {
         }
     }
 
-    /// 400: the request itself is wrong.
+    /// 400: the request is invalid.
     pub fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
-    /// 401: who is asking is unknown.
+    /// 401: the request is not authenticated.
     pub fn unauthorized(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, code, message)
     }
 
-    /// 403: known, but not allowed.
+    /// 403: authenticated, but not allowed.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
-    /// 404 with a code that names what was looked for.
+    /// 404 with a code that names what was not found.
     pub fn not_found(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, code, message)
     }
 
-    /// 503: right request, wrong moment.
+    /// 503: valid request, but it cannot be served now.
     pub fn unavailable(code: &'static str, message: impl Into<String>, retry_after_s: u64) -> Self {
         Self {
             retry_after_s: Some(retry_after_s.max(1)),
@@ -70,16 +70,16 @@ impl ApiError {
         }
     }
 
-    /// 503: the database does not answer, or stores nothing.
+    /// 503: the database is unreachable or rejects writes.
     fn database_unavailable(fault: &'static str) -> Self {
-        let message = "the database does not answer now; try again soon";
+        let message = "the database is unavailable; try again soon";
         Self {
             database_fault: Some(DatabaseFault(fault)),
             ..Self::unavailable("database_unavailable", message, 5)
         }
     }
 
-    /// 429, with the seconds to wait.
+    /// 429 with the number of seconds to wait.
     pub fn rate_limited(retry_after_s: u64) -> Self {
         Self {
             retry_after_s: Some(retry_after_s.max(1)),
@@ -94,50 +94,50 @@ impl ApiError {
         }
     }
 
-    /// Says when asking again may help.
+    /// Sets `Retry-After`.
     pub fn with_retry_after(mut self, seconds: u64) -> Self {
         self.retry_after_s = Some(seconds);
         self
     }
 
-    /// Whether it is the error with this code.
+    /// Whether this error has the given code.
     pub fn is(&self, code: &str) -> bool {
         self.code == code
     }
 
-    /// Whether what was asked for is not there.
+    /// Whether the status is 404.
     pub fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND
     }
 
-    /// Adds something a program can use.
+    /// Adds machine-readable details.
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
     }
 
-    /// The stable word for programs.
+    /// The stable code for programs.
     pub fn code(&self) -> &'static str {
         self.code
     }
 
-    /// The sentence for people.
+    /// The message for people.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether asking again may help: a failure of ours, or a bad moment.
-    pub fn is_passing(&self) -> bool {
+    /// Whether a retry may succeed: the failure is on the server's side.
+    pub fn is_transient(&self) -> bool {
         self.status.is_server_error()
     }
 
-    /// A failure of ours: the cause goes to the log, never to the client.
+    /// 500: the cause is logged and never sent to the client.
     fn internal(cause: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error = cause, "request failed");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
-            "something went wrong on the server; try again, and tell the operator if it stays",
+            "internal server error; try again, and contact the operator if it persists",
         )
     }
 }
@@ -169,40 +169,41 @@ impl IntoResponse for ApiError {
 impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
         if let Some(fault) = fault_of(&error) {
-            tracing::error!(%error, "the database does not answer");
+            tracing::error!(%error, "database unavailable");
             return Self::database_unavailable(fault);
         }
-        match Trouble::of(&error) {
-            Trouble::Busy => {
-                tracing::warn!(%error, "others were faster");
+        match DbErrorKind::of(&error) {
+            DbErrorKind::Conflict => {
+                tracing::warn!(%error, "database conflict, retries exhausted");
                 Self::unavailable("busy", "the server is busy; try again", 1)
             }
-            Trouble::Text => Self::bad_request(
+            DbErrorKind::InvalidText => Self::bad_request(
                 "invalid_text",
-                "a text in this request has a character that cannot be kept",
+                "a text in this request contains a character that cannot be stored",
             ),
-            Trouble::Away | Trouble::Ours => Self::internal(&error),
+            DbErrorKind::Unavailable | DbErrorKind::Internal => Self::internal(&error),
         }
     }
 }
 
 impl From<std::io::Error> for ApiError {
     fn from(error: std::io::Error) -> Self {
-        // What the blob store says when the server behind it is away.
+        // The blob store reports `NotConnected` when its server is unreachable.
         if error.kind() == std::io::ErrorKind::NotConnected {
-            tracing::error!(%error, "the blob store does not answer");
-            let message = "the store of files does not answer now; try again soon";
+            tracing::error!(%error, "blob store unavailable");
+            let message = "file storage is unavailable; try again soon";
             return Self::unavailable("files_unavailable", message, 5);
         }
-        // No room (or no more files) for blobs: it ends when the operator makes room.
+        // The disk is full or has no free inodes; it lasts until the operator frees
+        // space.
         if matches!(
             error.kind(),
             std::io::ErrorKind::StorageFull
                 | std::io::ErrorKind::QuotaExceeded
                 | std::io::ErrorKind::ReadOnlyFilesystem
         ) {
-            tracing::error!(%error, "files cannot be stored");
-            let message = "the platform cannot store files now; try again later";
+            tracing::error!(%error, "cannot write to the blob store");
+            let message = "file storage is full or read-only; try again later";
             return Self::unavailable("files_unavailable", message, 5);
         }
         Self::internal(&error)
@@ -226,9 +227,8 @@ impl From<FleetError> for ApiError {
     }
 }
 
-/// Errors of libraries are fragments, so that they can be put together; people
-/// read sentences. Names of files and settings at the beginning stay as they
-/// are.
+/// Turns a lower-case error fragment into a sentence. A file or setting name at the
+/// beginning stays as it is.
 fn sentence(mut text: String) -> String {
     let first = text.split([' ', ',', ';', ':']).next().unwrap_or_default();
     let is_word = !first.is_empty() && first.chars().all(|c| c.is_ascii_lowercase() || c == '\'');

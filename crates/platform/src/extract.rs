@@ -1,4 +1,5 @@
-//! Request bodies and queries whose refusals have the platform's error form.
+//! Extractors for bodies, paths and queries whose rejections have the platform's
+//! error format.
 
 use axum::extract::{
     FromRequest, FromRequestParts, Path, Query, Request, rejection::BytesRejection,
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use crate::error::ApiError;
 
-/// A JSON body; an empty one, or `null`, means all defaults.
+/// An optional JSON body; an empty body or `null` means defaults.
 pub struct OptionalJson<T>(pub T);
 
 impl<S, T> FromRequest<S> for OptionalJson<T>
@@ -31,7 +32,7 @@ where
     }
 }
 
-/// A JSON body that must be there.
+/// A required JSON body.
 pub struct ApiJson<T>(pub T);
 
 impl<S, T> FromRequest<S> for ApiJson<T>
@@ -48,7 +49,7 @@ where
     }
 }
 
-/// The whole body as bytes, within the limit of the route.
+/// The whole body as bytes, within the route's size limit.
 pub struct ApiBytes(pub Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for ApiBytes {
@@ -59,7 +60,7 @@ impl<S: Send + Sync> FromRequest<S> for ApiBytes {
     }
 }
 
-/// A part of the path.
+/// Path parameters.
 pub struct ApiPath<T>(pub T);
 
 impl<S, T> FromRequestParts<S> for ApiPath<T>
@@ -80,7 +81,7 @@ where
     }
 }
 
-/// The query string.
+/// Query parameters.
 pub struct ApiQuery<T>(pub T);
 
 impl<S, T> FromRequestParts<S> for ApiQuery<T>
@@ -101,8 +102,8 @@ where
     }
 }
 
-/// Refuses what says of itself that it is something else than JSON. The types
-/// that tools send when nobody told them (`curl -d`) count as nothing said.
+/// Rejects a body with a media type other than JSON. Default types of tools (`curl
+/// -d`) count as unspecified.
 fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let Some(given) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());
@@ -122,12 +123,12 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "unsupported_media_type",
-        "this endpoint takes JSON; send the header 'Content-Type: application/json'",
+        "this endpoint accepts JSON; send the header 'Content-Type: application/json'",
     ))
 }
 
-/// Postgres keeps no text with a zero character, so nothing has one.
-const NO_ZERO: &str = "the address has a zero character (%00); leave it out";
+/// Postgres cannot store a NUL character in text, so no parameter may contain one.
+const NO_ZERO: &str = "the URL contains a NUL character (%00); remove it";
 
 fn has_zero(encoded: &str) -> bool {
     encoded.contains("%00")
@@ -141,7 +142,7 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
                 ApiError::new(
                     StatusCode::PAYLOAD_TOO_LARGE,
                     "payload_too_large",
-                    "the request body is larger than this endpoint takes",
+                    "the request body is too large for this endpoint",
                 )
             } else {
                 ApiError::bad_request("invalid_body", "the request body could not be read")
@@ -149,7 +150,7 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
         })
 }
 
-/// A JSON object within a body, and nothing else: see [`parse`].
+/// Deserializes a nested JSON object, and only an object: see [`parse`].
 pub fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<T, D::Error> {
     let fields = serde_json::Map::deserialize(from)?;
     T::deserialize(serde_json::Value::Object(fields)).map_err(D::Error::custom)
@@ -160,8 +161,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let parsed = if object {
         serde_json::from_slice(bytes)
     } else {
-        // Serde would also fill a struct from an array, in the order of its
-        // fields; nobody means that.
+        // Serde also fills a struct from an array, in field order. Reject that: it
+        // would make the order of fields part of the API.
         serde_json::from_slice::<IgnoredAny>(bytes)
             .and_then(|_| Err(serde_json::Error::custom("expected a JSON object")))
     };
@@ -171,10 +172,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
         } else {
             "invalid_json"
         };
-        ApiError::bad_request(
-            code,
-            format!("the body is not what this endpoint takes: {error}"),
-        )
-        .with_details(json!({ "line": error.line(), "column": error.column() }))
+        ApiError::bad_request(code, format!("the request body is invalid: {error}"))
+            .with_details(json!({ "line": error.line(), "column": error.column() }))
     })
 }

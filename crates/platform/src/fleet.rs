@@ -1,10 +1,9 @@
-//! The fleet: which worlds run where.
+//! The fleet: the game servers of this control plane.
 //!
-//! There is at most one [`WorldProcess`] entry per world, made under one lock and
-//! removed only when its process is gone, so a world never runs twice; the
-//! database says the same to the next control plane (`adopt.rs`). Joins
-//! hold places on an entry and wait for it; a supervisor task per entry does
-//! the rest. This is the only module that knows processes.
+//! There is at most one [`WorldProcess`] entry per world. It is created under one lock and removed
+//! only after its process has ended, so a world never runs twice; the database carries this
+//! guarantee over to the next control plane (`adopt.rs`). Joins reserve a slot on an entry and wait
+//! until it is ready; a supervisor task per entry does the rest. No other module handles processes.
 
 mod adopt;
 pub mod launcher;
@@ -27,84 +26,84 @@ use crate::settings::FleetSettings;
 use crate::{world_log, worlds};
 pub use launcher::{GameServer, LaunchRequest, Launcher, ProcessLauncher, ServerExit};
 pub use process::{End, Endpoints, Phase, Reservation, WorldProcess, WorldSpec};
-pub use queue::Turn;
+pub use queue::QueuePosition;
 
-/// Failures that are remembered at once.
+/// Failures that are stored at the same time.
 const FAILURES_MAX: usize = 4096;
-/// What a start takes before the first one was measured.
-const START_MS_FIRST_GUESS: u64 = 1000;
+/// Assumed start time until the first start was measured.
+const START_MS_INITIAL: u64 = 1000;
 
-/// Why a world cannot be entered now.
+/// Reason why a world cannot be entered at the moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FleetError {
-    /// All places are taken or held.
+    /// All slots are taken or reserved.
     #[error(
-        "this world is full ({max_players} players); join another one, or send 'Prefer: respond-async' to wait for a place"
+        "this world is full ({max_players} players); join another one, or send 'Prefer: respond-async' to wait for a free slot"
     )]
     WorldFull {
-        /// Players that fit.
+        /// Player limit of the world.
         max_players: u32,
     },
-    /// The process could not start, or gave up.
+    /// The process could not be started or crashed repeatedly.
     #[error("the world's game server could not be started: {why}")]
     StartFailed {
-        /// What happened to it.
+        /// Description of the failure.
         why: String,
     },
-    /// It is still starting.
+    /// The process did not become ready within the start timeout.
     #[error("the world's game server is still starting; try again in a moment")]
     StartTimeout,
-    /// It failed too often a moment ago.
+    /// The world or its package failed repeatedly and is in its backoff pause.
     #[error("the world's game server keeps failing; try again in {} s", retry_after.as_secs() + 1)]
     CrashLoop {
-        /// When the next try is allowed.
+        /// Time until the next attempt is allowed.
         retry_after: Duration,
     },
-    /// The machine runs as many worlds as it may.
+    /// The limit of simultaneous game servers is reached.
     #[error("all game servers are in use; join a running world or try again later")]
     TooManyServers,
-    /// Its players finish; nobody new is let in.
+    /// The world is draining: it accepts no new players.
     #[error("this world is closing; join another one")]
     Draining,
-    /// The platform is going down.
+    /// The platform is shutting down.
     #[error("the platform is shutting down; try again in a moment")]
     ShuttingDown,
 }
 
-/// A running world that can be given new scripts.
+/// A running world whose scripts can be reloaded.
 #[derive(Clone, Debug)]
 pub struct ReloadTarget {
-    /// The world.
+    /// Id of the world.
     pub world_id: String,
-    /// Where to post a [`ReloadRequest`](frolic_protocol::fleet::ReloadRequest).
+    /// URL that accepts a [`ReloadRequest`](frolic_protocol::fleet::ReloadRequest).
     pub url: String,
-    /// Bearer for it.
+    /// Bearer token for the request.
     pub token: String,
 }
 
-/// What came of a first look for a place.
+/// Result of an attempt to reserve a slot.
 #[derive(Clone)]
-pub enum Step {
-    /// A place is held; its server may still be starting.
-    Held(Arc<WorldProcess>),
-    /// There is no place now.
+pub enum PlaceOutcome {
+    /// A slot is reserved; the server may still be starting.
+    Reserved(Arc<WorldProcess>),
+    /// No slot is free.
     Full(Arc<WorldProcess>),
-    /// Its players finish, and nobody new is let in.
+    /// The world is draining and accepts no new players.
     Draining(Arc<WorldProcess>),
-    /// It is on its way out; the next one can start when it is gone.
-    Leaving(Arc<WorldProcess>),
+    /// The process is stopping; a new one can start after its end.
+    Stopping(Arc<WorldProcess>),
 }
 
-/// A place in a world whose server is ready.
+/// A reserved slot in a world whose server is ready.
 #[derive(Clone, Debug)]
 pub struct Placement {
     /// The world.
     pub spec: WorldSpec,
-    /// Where to connect.
+    /// Ports to connect to.
     pub endpoints: Endpoints,
-    /// Which process of the world that is: its tickets open no other.
+    /// Epoch of the world's process. Its tickets are not valid for other processes.
     pub epoch: u64,
-    /// Beside whom to appear, by lasting id.
+    /// Id of the user next to whom the player spawns.
     pub beside: Option<String>,
 }
 
@@ -124,10 +123,10 @@ struct Inner {
     failures: Mutex<HashMap<String, Failure>>,
     stopping: AtomicBool,
     starts: AtomicU64,
-    /// What a start takes, lately.
+    /// Moving average of the start time.
     start_ms: AtomicU64,
     crashes: AtomicU64,
-    script_errors_of_the_gone: AtomicU64,
+    ended_script_errors: AtomicU64,
 }
 
 struct Failure {
@@ -151,7 +150,7 @@ pub struct FleetTotals {
 }
 
 impl Fleet {
-    /// A fleet whose servers call back to `control_plane` and listen on `host`.
+    /// Creates a fleet whose servers call `control_plane` and listen on `host`.
     pub fn new(
         launcher: Box<dyn Launcher>,
         settings: FleetSettings,
@@ -172,52 +171,56 @@ impl Fleet {
             failures: Mutex::default(),
             stopping: AtomicBool::new(false),
             starts: AtomicU64::new(0),
-            start_ms: AtomicU64::new(START_MS_FIRST_GUESS),
+            start_ms: AtomicU64::new(START_MS_INITIAL),
             crashes: AtomicU64::new(0),
-            script_errors_of_the_gone: AtomicU64::new(0),
+            ended_script_errors: AtomicU64::new(0),
         }))
     }
 
-    /// Starts `spec`'s world, which is new, and holds a place, without waiting.
+    /// Starts the new world `spec` and reserves a slot, without waiting.
     ///
     /// # Errors
-    /// [`FleetError`] when it may not start now.
+    /// [`FleetError`] when the world cannot start now.
     pub fn open(&self, spec: &WorldSpec, player_id: &str) -> Result<Arc<WorldProcess>, FleetError> {
         let server = self.start(spec, Vec::new())?;
         server.reserve(player_id, self.0.settings.reservation);
         Ok(server)
     }
 
-    /// Looks for a place in `spec`'s world without waiting for one; starts its
-    /// server when none runs.
+    /// Tries to reserve a slot in the world `spec` without waiting. Starts its server if none is
+    /// running.
     ///
     /// # Errors
-    /// [`FleetError`] when it may not start now.
-    pub async fn try_enter(&self, spec: &WorldSpec, player_id: &str) -> Result<Step, FleetError> {
+    /// [`FleetError`] when the world cannot start now.
+    pub async fn try_enter(
+        &self,
+        spec: &WorldSpec,
+        player_id: &str,
+    ) -> Result<PlaceOutcome, FleetError> {
         let server = self.server_or_start(spec).await?;
         Ok(
             match server.reserve(player_id, self.0.settings.reservation) {
-                Reservation::Held => Step::Held(server),
-                Reservation::Full => Step::Full(server),
-                Reservation::Draining => Step::Draining(server),
-                Reservation::Leaving => Step::Leaving(server),
+                Reservation::Reserved => PlaceOutcome::Reserved(server),
+                Reservation::Full => PlaceOutcome::Full(server),
+                Reservation::Draining => PlaceOutcome::Draining(server),
+                Reservation::Stopping => PlaceOutcome::Stopping(server),
             },
         )
     }
 
-    /// Keeps a place for the next while.
-    pub fn hold(&self, server: &WorldProcess, player_id: &str) -> Reservation {
+    /// Renews the reservation of a player.
+    pub fn renew_reservation(&self, server: &WorldProcess, player_id: &str) -> Reservation {
         server.reserve(player_id, self.0.settings.reservation)
     }
 
     /// Whether another game server may be started.
-    pub fn has_room(&self) -> bool {
+    pub fn has_capacity(&self) -> bool {
         self.servers().len() < self.0.settings.servers_max
     }
 
-    /// Stops the world that is empty longest, so that one that is wanted can
-    /// start; false when there is none.
-    pub fn make_room(&self) -> bool {
+    /// Stops the world that has been empty for the longest time, so that another one can start.
+    /// Returns `false` if no world is empty.
+    pub fn stop_longest_empty(&self) -> bool {
         let empty = self.all().into_iter().filter_map(|server| {
             let since = server.empty_for()?;
             let idle = matches!(server.phase(), Phase::Ready(_));
@@ -225,29 +228,31 @@ impl Fleet {
         });
         let longest = empty.max_by_key(|(since, _)| *since);
         if let Some((_, server)) = &longest {
-            tracing::info!(world = server.spec.world_id, "an empty world makes room");
+            tracing::info!(
+                world = server.spec.world_id,
+                "stopping an empty world to start another"
+            );
             server.stop_if_empty();
         }
         longest.is_some()
     }
 
-    /// What a start takes, lately.
-    pub fn usual_start(&self) -> Duration {
+    /// Moving average of the start time.
+    pub fn average_start(&self) -> Duration {
         Duration::from_millis(self.0.start_ms.load(Ordering::Relaxed))
     }
 
-    /// Takes a start that was measured into account.
-    fn note_start(&self, took: Duration) {
+    /// Adds a measured start time to the moving average.
+    fn record_start(&self, took: Duration) {
         let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let before = self.0.start_ms.load(Ordering::Relaxed);
-        // Two at once lose one measurement, which nobody misses.
+        // Concurrent updates may lose one measurement, which does not matter.
         let next = (before.saturating_mul(3).saturating_add(took)) / 4;
         self.0.start_ms.store(next.max(1), Ordering::Relaxed);
     }
 
-    /// Holds a place in a running world of `game_id` that has room: where the
-    /// player was until a moment ago, else one of `preferred` where there is
-    /// one, else the fullest.
+    /// Reserves a slot in a running world of `game_id`. Prefers the world in which the player was
+    /// until a moment ago, then the worlds in `preferred`, then the fullest.
     pub fn reserve_in_game(
         &self,
         game_id: &str,
@@ -261,32 +266,32 @@ impl Fleet {
             .filter(|server| server.spec.game_id == game_id)
             .filter(|server| matches!(server.phase(), Phase::Ready(_) | Phase::Starting))
             .filter_map(|server| {
-                let awaited = server.awaits(player_id);
+                let awaited = server.expects(player_id);
                 let open = server.revision() == revision && !server.is_private();
                 let liked = preferred.contains(&server.spec.world_id);
                 (awaited || open).then(|| ((awaited, liked, server.occupied()), server))
             })
             .collect();
-        // Stable: entries come in the order of their ids.
+        // The sort is stable and entries come ordered by id.
         candidates.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
         candidates
             .into_iter()
             .map(|(_, server)| server)
             .find(|server| {
-                server.reserve(player_id, self.0.settings.reservation) == Reservation::Held
+                server.reserve(player_id, self.0.settings.reservation) == Reservation::Reserved
             })
     }
 
-    /// A server of a game that is about to end with this player in it. Whoever
-    /// lets them into another world of the game waits for that end: what its
-    /// scripts save then must be stored before others load it.
+    /// A stopping server of a game in which this player is still present. A join into another world
+    /// of the game must wait for its end, because the data that its scripts store at the end must
+    /// be stored before the other world loads it.
     pub async fn closing_with(&self, game_id: &str, player_id: &str) -> Option<Arc<WorldProcess>> {
         let closing = self
             .all()
             .into_iter()
             .filter(|server| server.spec.game_id == game_id && server.phase() == Phase::Stopping);
         for server in closing {
-            let present = self.were_present(&server.spec.world_id, 0).await;
+            let present = self.players_present(&server.spec.world_id, 0).await;
             if present.iter().any(|present| present == player_id) {
                 return Some(server);
             }
@@ -294,7 +299,7 @@ impl Fleet {
         None
     }
 
-    /// The running worlds of a game, to give them new scripts.
+    /// The running worlds of a game whose scripts can be reloaded.
     pub fn reload_targets(&self, game_id: &str) -> Vec<ReloadTarget> {
         let of_game = self.all().into_iter();
         let of_game = of_game.filter(|server| server.spec.game_id == game_id);
@@ -314,12 +319,12 @@ impl Fleet {
             .collect()
     }
 
-    /// The entry of a world, when it has one.
+    /// The entry of a world, if it has one.
     pub fn server(&self, world_id: &str) -> Option<Arc<WorldProcess>> {
         self.servers().get(world_id).cloned()
     }
 
-    /// Where a world takes connections, when it is ready.
+    /// Ports of a world that is ready.
     pub fn endpoints(&self, world_id: &str) -> Option<Endpoints> {
         match self.server(world_id)?.phase() {
             Phase::Ready(endpoints) => Some(endpoints),
@@ -327,7 +332,7 @@ impl Fleet {
         }
     }
 
-    /// The world that runs behind a room code.
+    /// Id of the running world with this room code.
     pub fn world_of_room(&self, room_code: &str) -> Option<String> {
         let servers = self.servers();
         let server = servers
@@ -336,14 +341,14 @@ impl Fleet {
         server.map(|server| server.spec.world_id.clone())
     }
 
-    /// Every entry, in a stable order.
+    /// All entries, ordered by world id.
     pub fn all(&self) -> Vec<Arc<WorldProcess>> {
         let mut servers: Vec<_> = self.servers().values().cloned().collect();
         servers.sort_by(|a, b| a.spec.world_id.cmp(&b.spec.world_id));
         servers
     }
 
-    /// Asks the server with this id, or of this world, to stop.
+    /// Stops the server with this server id or world id.
     pub fn stop(&self, id: &str) -> bool {
         let server = self.all().into_iter().find(|server| server.is(id));
         if let Some(server) = &server {
@@ -352,7 +357,7 @@ impl Fleet {
         server.is_some()
     }
 
-    /// Lets the players of a server finish, then stops it.
+    /// Drains a server: it stops after its last player has left.
     pub fn drain(&self, id: &str) -> bool {
         let server = self.all().into_iter().find(|server| server.is(id));
         if let Some(server) = &server {
@@ -361,14 +366,14 @@ impl Fleet {
         server.is_some()
     }
 
-    /// Refuses new worlds, asks every server to stop, and waits for their end.
+    /// Rejects new worlds, stops every server and waits for their end.
     pub async fn shut_down(&self) {
         self.0.stopping.store(true, Ordering::SeqCst);
         let servers = self.all();
         for server in &servers {
             server.request_stop();
         }
-        // Supervisors kill what does not obey: this deadline is never met.
+        // Supervisors kill processes that do not stop, so this deadline is not reached.
         let deadline = Instant::now() + self.0.settings.stop_grace + Duration::from_secs(5);
         for server in servers {
             let _ = wait_for_end(&server, deadline).await;
@@ -385,7 +390,7 @@ impl Fleet {
         let mut totals = FleetTotals {
             starts: self.0.starts.load(Ordering::Relaxed),
             crashes: self.0.crashes.load(Ordering::Relaxed),
-            script_errors: self.0.script_errors_of_the_gone.load(Ordering::Relaxed),
+            script_errors: self.0.ended_script_errors.load(Ordering::Relaxed),
             ..FleetTotals::default()
         };
         for server in self.all() {
@@ -406,29 +411,28 @@ impl Fleet {
         Instant::now() + self.0.settings.start_timeout + Duration::from_secs(1)
     }
 
-    /// Who was there when the last process was stopped, a moment ago, may be on
-    /// the way back and finds their place.
+    /// Returns the server of a world, started if necessary. Players who were present when the last
+    /// process stopped a moment ago may be reconnecting, so their slots are reserved.
     async fn server_or_start(&self, spec: &WorldSpec) -> Result<Arc<WorldProcess>, FleetError> {
         if let Some(server) = self.server(&spec.world_id) {
             return Ok(server);
         }
         let hold_ms = i64::try_from(self.0.settings.resume_hold.as_millis());
         let since_ms = self.0.clock.now_ms() - hold_ms.unwrap_or(i64::MAX);
-        let expected = self.were_present(&spec.world_id, since_ms).await;
+        let expected = self.players_present(&spec.world_id, since_ms).await;
         self.start(spec, expected)
     }
 
-    /// Who was in the last process of a world, if that was heard of since then.
-    async fn were_present(&self, world_id: &str, since_ms: i64) -> Vec<String> {
-        let players = world_log::present(self.db(), world_id, since_ms).await;
+    /// Players in the last process of a world, if it reported since `since_ms`.
+    async fn players_present(&self, world_id: &str, since_ms: i64) -> Vec<String> {
+        let players = world_log::players_present(self.db(), world_id, since_ms).await;
         players.unwrap_or_else(|error| {
-            tracing::warn!(%error, world_id, "whose places to keep is not known");
+            tracing::warn!(%error, world_id, "could not load the players of the last process");
             Vec::new()
         })
     }
 
-    /// The server of a world, started when none runs: with places for those who
-    /// are expected.
+    /// Returns the server of a world, started if necessary with slots reserved for `expected`.
     fn start(
         &self,
         spec: &WorldSpec,
@@ -438,8 +442,8 @@ impl Fleet {
         if let Some(server) = servers.get(&spec.world_id) {
             return Ok(server.clone());
         }
-        // Read under the lock: shutdown sets the flag before it lists entries,
-        // so no server can slip in behind it.
+        // Read under the lock: shutdown sets the flag before it lists the entries, so no server can
+        // start behind it.
         if self.is_stopping() {
             return Err(FleetError::ShuttingDown);
         }
@@ -448,7 +452,7 @@ impl Fleet {
             return Err(FleetError::TooManyServers);
         }
         let server = Arc::new(WorldProcess::new(spec.clone()));
-        server.await_orphans(expected, self.0.settings.resume_hold);
+        server.expect_players(expected, self.0.settings.resume_hold);
         servers.insert(spec.world_id.clone(), server.clone());
         drop(servers);
         self.0.starts.fetch_add(1, Ordering::Relaxed);
@@ -472,9 +476,8 @@ impl Fleet {
         }
     }
 
-    /// Remembers that a world or a package failed, so that the next start
-    /// waits longer each time.
-    fn note_failure(&self, key: &str) {
+    /// Records a failure of a world or a package, so that the pause before the next start doubles.
+    fn record_failure(&self, key: &str) {
         let settings = &self.0.settings;
         let now = Instant::now();
         let mut failures = self.failures();
@@ -497,12 +500,13 @@ impl Fleet {
     async fn remove(&self, server: &Arc<WorldProcess>, end: End) {
         let world_id = &server.spec.world_id;
         self.0
-            .script_errors_of_the_gone
+            .ended_script_errors
             .fetch_add(server.script_errors(), Ordering::Relaxed);
         if let Err(error) = worlds::set_player_count(&self.0.db, world_id, 0, None).await {
             tracing::warn!(%error, world = world_id, "could not store the player count");
         }
-        // Out of the map first: whoever sees `Ended` may start anew at once.
+        // Removed from the map first, because a caller that sees `Ended` may start the world again
+        // at once.
         self.servers().remove(world_id);
         server.set_ended(end);
     }
@@ -547,7 +551,7 @@ impl Fleet {
     }
 }
 
-/// Endpoints once the server is ready, `None` when it stopped instead.
+/// Ports of the server once it is ready; `None` if it stopped.
 async fn wait_until_ready(
     server: &WorldProcess,
     deadline: Instant,
@@ -560,7 +564,7 @@ async fn wait_until_ready(
             Phase::Ended(End::Failed(why)) => Err(FleetError::StartFailed { why: why.clone() }),
             _ => Ok(None),
         },
-        // The sender lives in `server`, which we hold.
+        // Cannot happen: the sender is in `server`.
         Ok(Err(_)) => Ok(None),
         Err(_) => Err(FleetError::StartTimeout),
     }
@@ -572,7 +576,7 @@ async fn wait_for_end(server: &WorldProcess, deadline: Instant) -> Result<(), Fl
         .map_err(|_| FleetError::StartTimeout)
 }
 
-/// The pause after the `count`th failure in a row.
+/// Pause after `count` failures in a row.
 fn backoff(first: Duration, max: Duration, count: u32) -> Duration {
     let doublings = count.saturating_sub(1).min(16);
     first.saturating_mul(1 << doublings).min(max)
@@ -583,7 +587,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_the_longest() {
+    fn pauses_double_up_to_the_maximum() {
         let pause = |count| backoff(Duration::from_millis(500), Duration::from_secs(30), count);
         assert_eq!(pause(1), Duration::from_millis(500));
         assert_eq!(pause(3), Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! Is it alive, is it ready, how is it doing.
+//! Liveness, readiness and metrics.
 
 mod writes;
 
@@ -19,8 +19,7 @@ use crate::error::ApiError;
 
 pub(crate) use writes::{WriteHealth, fault_of, settle, watch};
 
-/// What this file answers. `/healthz` and `/api/health` are other names of
-/// `/health`.
+/// Health routes. `/healthz` and `/api/health` are aliases of `/health`.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(health))
@@ -30,22 +29,23 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(metrics))
 }
 
-/// Whether it is alive.
+/// Liveness check.
 ///
-/// Answers as long as the process does; `/healthz` and `/api/health` are the same.
+/// Succeeds as long as the process runs; `/healthz` and `/api/health` are aliases.
 #[utoipa::path(get, path = "/health", tag = "operation", responses(
-    (status = 200, description = "it is", body = Health),
+    (status = 200, description = "the process is alive", body = Health),
 ))]
 pub async fn health(State(platform): State<Platform>) -> Json<Health> {
     Json(report(&platform))
 }
 
-/// Whether new players should be sent here.
+/// Readiness check: whether new players should be sent here.
 ///
-/// Not while nothing can be stored: the message says why, and the answer is 200 again by itself when the cause is gone.
+/// Fails while the database cannot store data. The message names the reason, and the check succeeds
+/// again by itself when the cause is gone.
 #[utoipa::path(get, path = "/readyz", tag = "operation", responses(
-    (status = 200, description = "they should", body = Health),
-    (status = 503, description = "the database does not answer or stores nothing, or the platform is going down", body = ErrorBody),
+    (status = 200, description = "the platform is ready", body = Health),
+    (status = 503, description = "the database does not respond or cannot store data, or the platform is shutting down", body = ErrorBody),
 ))]
 pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, ApiError> {
     if platform.fleet().is_stopping() {
@@ -66,24 +66,24 @@ pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, Api
     Ok(Json(report(&platform)))
 }
 
-/// Figures for Prometheus.
+/// Metrics for Prometheus.
 ///
-/// With the admin's token also those of single scripts.
+/// With an admin's token, includes metrics per script.
 #[utoipa::path(get, path = "/metrics", tag = "operation", security((), ("bearer" = [])), responses(
-    (status = 200, description = "the figures", body = String, content_type = "text/plain"),
+    (status = 200, description = "metrics in the Prometheus text format", body = String, content_type = "text/plain"),
 ))]
 pub async fn metrics(
     State(platform): State<Platform>,
     admin: Result<Admin, ApiError>,
 ) -> impl IntoResponse {
-    // A database that is away is when figures are needed most.
+    // Metrics must be available while the database is down, because they are needed most then.
     let health = platform.write_health();
     let sessions = match health.fault() {
         Some(_) => None,
         None => match count_sessions(platform.db(), platform.clock().now_ms()).await {
             Ok(sessions) => Some(sessions),
             Err(error) => {
-                tracing::warn!(%error, "valid logins were not counted");
+                tracing::warn!(%error, "could not count sessions");
                 health.failed(&error);
                 None
             }
@@ -94,7 +94,7 @@ pub async fn metrics(
         .render(&platform.fleet().totals(), sessions);
     text.push_str(&health.prometheus());
     if admin.is_ok() {
-        // Names of server scripts are not for everybody.
+        // Names of server scripts are visible to admins only.
         text.push_str(&platform.consoles().prometheus());
     }
     let content_type = "text/plain; version=0.0.4; charset=utf-8";

@@ -1,17 +1,17 @@
-//! Random ids, room codes and tokens, and the hash under which tokens are kept.
+//! Random ids, room codes and tokens, and the hash under which tokens are stored.
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// Characters of a room code: no 0/O, 1/I/L, U/V to mix up when read aloud.
+/// Characters of a room code, without 0/O, 1/I/L and U/V, which are confused when read aloud.
 const ROOM_ALPHABET: &[u8] = b"23456789ABCDEFGHJKMNPQRSTWXYZ";
 const ROOM_CODE_CHARS: usize = 6;
 const INVITE_CODE_CHARS: usize = 12;
 const ID_ALPHABET: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-/// 16 characters of 36 are 82 bits: never the same twice, not guessable.
+/// 16 characters of 36 have 82 bits: unique and not guessable.
 const ID_CHARS: usize = 16;
 
-/// Fresh random bytes from the operating system.
+/// Random bytes from the operating system.
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
@@ -29,14 +29,12 @@ pub fn new_room_code() -> String {
     random_text(ROOM_ALPHABET, ROOM_CODE_CHARS)
 }
 
-/// A new code of an invitation: as easy to read as a room code, and too long
-/// to guess.
+/// A new invitation code: as readable as a room code, but too long to guess.
 pub fn new_invite_code() -> String {
     random_text(ROOM_ALPHABET, INVITE_CODE_CHARS)
 }
 
-/// Brings a typed room code to the form it is stored in; `None` when no room
-/// could have it.
+/// Converts a typed room code to its stored form; `None` if it is not a valid room code.
 pub fn canonical_room_code(typed: &str) -> Option<String> {
     let code = typed.trim().to_ascii_uppercase();
     let valid = code.len() == ROOM_CODE_CHARS && code.bytes().all(|c| ROOM_ALPHABET.contains(&c));
@@ -48,20 +46,20 @@ pub fn new_token() -> String {
     hex::encode(random_bytes::<32>())
 }
 
-/// SHA-256 in hex: how tokens are stored and blobs are named.
+/// SHA-256 in hex: the form in which tokens are stored and blobs are named.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// Whether `given` is the secret whose SHA-256 is `expected_sha256`. Hashes of
-/// equal length are compared in constant time, so that neither the length nor
-/// the contents of the secret show in the time it takes.
+/// Whether `given` is the secret whose SHA-256 is `expected_sha256`. Hashes of equal length are
+/// compared in constant time, so that the timing reveals neither the length nor the content of the
+/// secret.
 pub fn matches_secret(given: &str, expected_sha256: &[u8; 32]) -> bool {
     let given: [u8; 32] = Sha256::digest(given.as_bytes()).into();
     given.ct_eq(expected_sha256).into()
 }
 
-/// The digest that [`matches_secret`] wants.
+/// The digest that [`matches_secret`] expects.
 pub fn secret_digest(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
@@ -72,7 +70,8 @@ pub fn is_sha256_hex(text: &str) -> bool {
 }
 
 fn random_text(alphabet: &[u8], chars: usize) -> String {
-    // Reject bytes above the largest multiple, else early letters come more often.
+    // Bytes above the largest multiple are rejected, because otherwise the first letters would be
+    // more frequent.
     let limit = 256 - 256 % alphabet.len();
     let mut text = String::with_capacity(chars);
     while text.len() < chars {

@@ -1,5 +1,5 @@
-//! `/internal/worlds/{id}/…`: what game servers ask and report. Each call
-//! carries the token of the one process that runs the world now.
+//! `/internal/worlds/{id}/…`: requests and reports of game servers. Each request carries the token
+//! of the current process of the world.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::fleet::WorldProcess;
 use crate::join::access;
 use crate::{games, world_lease, worlds};
 
-/// Characters of a reason that reach the log.
+/// Characters of a stop reason that are logged.
 const REASON_CHARS_MAX: usize = 200;
 
-/// A game server that proved which world it runs.
+/// An authenticated game server.
 pub struct Caller(pub Arc<WorldProcess>);
 
 impl FromRequestParts<Platform> for Caller {
@@ -34,12 +34,12 @@ impl FromRequestParts<Platform> for Caller {
         parts: &mut Parts,
         platform: &Platform,
     ) -> Result<Self, Self::Rejection> {
-        // One answer for unknown worlds and wrong tokens: nothing to probe.
-        // A process that was replaced ends itself when it sees this.
+        // The same error for unknown worlds and wrong tokens, so that worlds cannot be probed. A
+        // process that was replaced ends when it receives this error.
         let refused = || {
             ApiError::unauthorized(
                 "not_your_world",
-                "this token does not run this world (any more)",
+                "this token does not belong to the current process of this world",
             )
         };
         let Path(world_id) = Path::<String>::from_request_parts(parts, platform)
@@ -58,7 +58,7 @@ impl FromRequestParts<Platform> for Caller {
 /// `GET /internal/worlds/{id}`.
 ///
 /// # Errors
-/// 404 when the world was deleted meanwhile.
+/// 404 when the world was deleted in the meantime.
 pub async fn boot(
     State(platform): State<Platform>,
     Caller(server): Caller,
@@ -88,7 +88,7 @@ pub async fn boot(
 /// `GET /internal/worlds/{id}/package`.
 ///
 /// # Errors
-/// 404 when the package is gone.
+/// 404 when the package no longer exists.
 pub async fn package(
     State(platform): State<Platform>,
     Caller(server): Caller,
@@ -97,20 +97,22 @@ pub async fn package(
         .blobs()
         .get(&server.revision())
         .await?
-        .ok_or_else(|| ApiError::not_found("package_not_found", "the world's package is gone"))?;
+        .ok_or_else(|| {
+            ApiError::not_found("package_not_found", "the world's package no longer exists")
+        })?;
     Ok(([(header::CONTENT_TYPE, "application/zip")], archive).into_response())
 }
 
 /// `POST /internal/worlds/{id}/ready`.
 ///
 /// # Errors
-/// 409 when nobody waits for this server any more.
+/// 409 when this server is no longer expected.
 pub async fn ready(
     State(platform): State<Platform>,
     Caller(server): Caller,
     ApiJson(ready): ApiJson<ServerReady>,
 ) -> Result<StatusCode, ApiError> {
-    // First, so that the next control plane finds whoever players can reach.
+    // Stored first, so that the next control plane finds every process that players can reach.
     let world_id = &server.spec.world_id;
     world_lease::ready(platform.db(), world_id, server.epoch(), &ready).await?;
     if server.ready(ready) {
@@ -119,13 +121,13 @@ pub async fn ready(
         Err(ApiError::new(
             StatusCode::CONFLICT,
             "not_expected",
-            "this world is not waiting for a game server; stop",
+            "this game server is not expected any more; stop",
         ))
     }
 }
 
-/// Whether everybody's client scripts are to say what they print: the creator
-/// looks at the console, or the platform is theirs alone.
+/// Whether client scripts report their output: the creator has the console open, or the setting
+/// enables it for all games.
 fn prints_wanted(platform: &Platform, server: &WorldProcess) -> bool {
     let now = platform.clock().now_ms();
     let watched = platform.consoles().is_watched(&server.spec.game_id, now);
@@ -134,8 +136,7 @@ fn prints_wanted(platform: &Platform, server: &WorldProcess) -> bool {
 
 /// `POST /internal/worlds/{id}/heartbeat`.
 ///
-/// # Errors
-/// Only those of the caller's identity and body.
+/// 401 and 400 when the caller or the body is invalid.
 pub async fn heartbeat(
     State(platform): State<Platform>,
     Caller(server): Caller,
@@ -144,14 +145,14 @@ pub async fn heartbeat(
     let players_before = server.players();
     let action = server.heartbeat(&beat);
     if beat.players != players_before {
-        platform.catalogue().players_changed();
+        platform.catalog_cache().players_changed();
         let now = platform.clock().now_ms();
         let world_id = &server.spec.world_id;
         let db = platform.db();
         let noted = worlds::set_player_count(db, world_id, beat.players, Some(now)).await;
-        // A world goes on while the database is away.
+        // A world continues while the database is unavailable.
         if let Err(error) = noted {
-            tracing::warn!(world_id, %error, "the number of players was not noted");
+            tracing::warn!(world_id, %error, "could not store the player count");
         }
     }
     let expelled = expelled(&platform, &server.spec.world_id).await;
@@ -193,7 +194,7 @@ pub async fn stopped(
     tracing::info!(
         world = server.spec.world_id,
         reason,
-        "game server stops by itself"
+        "game server is stopping by itself"
     );
     platform.fleet().stop(&server.spec.world_id);
     StatusCode::NO_CONTENT

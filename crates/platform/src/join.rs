@@ -1,6 +1,6 @@
-//! Joining: from an id, a game, a room code or nothing to a
-//! place in a running world and a ticket for it. `place.rs` chooses the world,
-//! `matchmaker.rs` waits for it, `pending.rs` has the joins that clients poll.
+//! Joining: from a world id, a game, a room code or nothing to a slot in a running world and a
+//! ticket for it. `place.rs` chooses the world, `matchmaker.rs` waits for it, and `pending.rs`
+//! stores the joins that clients poll.
 
 pub mod access;
 mod companions;
@@ -15,7 +15,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use frolic_protocol::keep::PlayerState;
+use frolic_protocol::persist::PlayerState;
 use frolic_protocol::ticket::{self, TICKET_LIFETIME_S, TicketClaims};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -24,11 +24,11 @@ use utoipa_axum::routes;
 use crate::Platform;
 use crate::api::{ErrorBody, JoinProgress, JoinRequest, JoinResponse};
 use crate::auth::Session;
+use crate::catalog::recorder;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::fleet::Placement;
-use crate::moderation::{self, Member};
-use crate::store::recorder;
+use crate::moderation::{self, ActiveSession};
 use crate::{address, ids, profiles, world_log};
 
 use self::matchmaker::{Matchmaker, WaitPolicy};
@@ -36,45 +36,45 @@ pub use self::pending::PendingJoins;
 use self::place::Target;
 use self::prefer::Preference;
 
-/// Longest that one request waits for news.
+/// Maximum time that one request waits for progress.
 const WAIT_S_MAX: u64 = 20;
-/// How long `GET /join/{id}` waits when it is not said.
+/// Default waiting time of `GET /join/{id}`.
 const WAIT_S: u64 = 10;
 
-/// Joins, which every address may make so often (`limits.rs`).
+/// Routes that are rate-limited per address (`limits.rs`).
 pub fn rated_routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(join))
 }
 
-/// Asking after a join that waits.
+/// Routes for polling and cancelling a pending join.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(progress, give_up))
 }
 
-/// A place in a world. PendingJoins through the start of its server. A world that is
-/// full is refused with 409, unless the header `Prefer` says otherwise:
-/// `wait=20` waits so many seconds for a place, and `respond-async` answers at
-/// once with 202 and what the join waits for; ask `GET /join/{id}` then.
+/// Joins a world. Waits until its game server has started. A full world is rejected with 409 unless
+/// the header `Prefer` says otherwise: `wait=20` waits up to 20 seconds for a free slot;
+/// `respond-async` responds immediately with 202 and the state of the join, which is then polled
+/// with `GET /join/{id}`.
 #[utoipa::path(
     post, path = "/join", tag = "joining", request_body = Option<JoinRequest>,
     params(("prefer" = Option<String>, Header, description = "`respond-async` and `wait=seconds`, RFC 7240")),
     responses(
-        (status = 200, description = "a place and a ticket for it", body = JoinResponse),
-        (status = 202, description = "it waits; only with respond-async", body = JoinProgress),
-        (status = 400, description = "the body means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "this world is not for you", body = ErrorBody),
+        (status = 200, description = "joined; contains a ticket for the world", body = JoinResponse),
+        (status = 202, description = "the join is pending; only with respond-async", body = JoinProgress),
+        (status = 400, description = "malformed request body", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller may not enter this world", body = ErrorBody),
         (status = 404, description = "no such world, game or room", body = ErrorBody),
-        (status = 409, description = "the world is full or closes", body = ErrorBody),
+        (status = 409, description = "the world is full or closing", body = ErrorBody),
         (status = 413, description = "the body is too large", body = ErrorBody),
-        (status = 429, description = "too many joins from here", body = ErrorBody),
-        (status = 503, description = "its server cannot run now", body = ErrorBody),
+        (status = 429, description = "too many joins from this address", body = ErrorBody),
+        (status = 503, description = "the world's game server cannot run now", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
 async fn join(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     headers: HeaderMap,
     OptionalJson(request): OptionalJson<JoinRequest>,
 ) -> Result<Response, ApiError> {
@@ -83,17 +83,19 @@ async fn join(
     let preference = Preference::of(&headers);
     let wait = preference.wait.min(Duration::from_secs(WAIT_S_MAX));
     if preference.respond_async {
-        let begun = platform.waits().begin(&platform, &session, target)?;
-        return answer(&platform, session, &headers, &begun, wait, 0).await;
+        let pending = platform
+            .pending_joins()
+            .begin(&platform, &session, target)?;
+        return answer(&platform, session, &headers, &pending, wait, 0).await;
     }
-    let patience = if preference.asked_to_wait {
+    let policy = if preference.asked_to_wait {
         WaitPolicy::Until(wait)
     } else {
         WaitPolicy::None
     };
     let started = Instant::now();
-    let seeker = Matchmaker::new(&platform, &session, target, patience);
-    let result = seeker.enter(|_| {}).await;
+    let matchmaker = Matchmaker::new(&platform, &session, target, policy);
+    let result = matchmaker.enter(|_| {}).await;
     platform
         .metrics()
         .join_finished(started.elapsed(), result.is_ok());
@@ -105,28 +107,28 @@ async fn join(
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ProgressQuery {
-    /// The last `step` that was heard; the answer waits for the next one.
+    /// The last `step` that the client received; the response waits for a newer one.
     #[serde(default)]
     after: u32,
-    /// Seconds to wait for news, up to 20; 10 when it is not said.
+    /// Seconds to wait for progress, up to 20; 10 by default.
     #[serde(default)]
     wait_s: Option<u64>,
 }
 
-/// How far a join is that was answered with 202. PendingJoins for news. Whoever does
-/// not ask for 20 seconds has given up.
+/// State of a pending join. Waits for progress. A join that is not polled for 20 seconds is
+/// cancelled.
 #[utoipa::path(
     get, path = "/join/{id}", tag = "joining",
     params(("id" = String, Path, description = "id of the join"), ProgressQuery),
     responses(
-        (status = 200, description = "a place and a ticket for it", body = JoinResponse),
-        (status = 202, description = "it still waits", body = JoinProgress),
-        (status = 400, description = "the query means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "this world is not for you", body = ErrorBody),
-        (status = 404, description = "no such join (any more), or what it was for is gone", body = ErrorBody),
+        (status = 200, description = "joined; contains a ticket for the world", body = JoinResponse),
+        (status = 202, description = "the join is still pending", body = JoinProgress),
+        (status = 400, description = "malformed query", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller may not enter this world", body = ErrorBody),
+        (status = 404, description = "unknown or expired join, or the world or game no longer exists", body = ErrorBody),
         (status = 409, description = "the world's queue is full", body = ErrorBody),
-        (status = 503, description = "the world's server cannot run", body = ErrorBody),
+        (status = 503, description = "the world's game server cannot run", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -137,20 +139,20 @@ async fn progress(
     ApiPath(join_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<ProgressQuery>,
 ) -> Result<Response, ApiError> {
-    let wait = platform.waits().find(&join_id, &session.user_id)?;
-    let patience = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S).min(WAIT_S_MAX));
-    answer(&platform, session, &headers, &wait, patience, query.after).await
+    let pending = platform.pending_joins().find(&join_id, &session.user_id)?;
+    let wait = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S).min(WAIT_S_MAX));
+    answer(&platform, session, &headers, &pending, wait, query.after).await
 }
 
-/// Gives a join up; its place goes to the next one.
+/// Cancels a pending join; the slot is released.
 #[utoipa::path(
     delete, path = "/join/{id}", tag = "joining",
     params(("id" = String, Path, description = "id of the join")),
     responses(
-        (status = 204, description = "it is given up"),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 404, description = "no such join (any more)", body = ErrorBody),
+        (status = 204, description = "the join is cancelled"),
+        (status = 400, description = "malformed path", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 404, description = "unknown or expired join", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -159,28 +161,27 @@ async fn give_up(
     session: Session,
     ApiPath(join_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
-    let wait = platform.waits().find(&join_id, &session.user_id)?;
-    wait.give_up();
+    let pending = platform.pending_joins().find(&join_id, &session.user_id)?;
+    pending.cancel();
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What came of a join that waits, once there is news after `seen` or
-/// `patience` is over.
+/// Response for a pending join, after progress beyond the step `seen` or after `wait`.
 async fn answer(
     platform: &Platform,
     session: Session,
     headers: &HeaderMap,
-    wait: &pending::Wait,
-    patience: Duration,
+    pending: &pending::PendingJoin,
+    wait: Duration,
     seen: u32,
 ) -> Result<Response, ApiError> {
-    match wait.news(patience, seen).await {
-        pending::News::Waiting(progress) => {
-            let place = format!("/join/{}", progress.join_id);
+    match pending.poll(wait, seen).await {
+        pending::JoinUpdate::Waiting(progress) => {
+            let location = format!("/join/{}", progress.join_id);
             let mut response = (StatusCode::ACCEPTED, Json(progress)).into_response();
             let headers = response.headers_mut();
-            if let Ok(place) = HeaderValue::from_str(&place) {
-                headers.insert(header::LOCATION, place);
+            if let Ok(location) = HeaderValue::from_str(&location) {
+                headers.insert(header::LOCATION, location);
             }
             headers.insert(
                 HeaderName::from_static("preference-applied"),
@@ -188,18 +189,18 @@ async fn answer(
             );
             Ok(response)
         }
-        pending::News::Placed(placement) => {
+        pending::JoinUpdate::Placed(placement) => {
             let joined = admit(platform, session, headers, *placement).await?;
             Ok(Json(joined).into_response())
         }
-        pending::News::Failed(error) => Err(error),
+        pending::JoinUpdate::Failed(error) => Err(error),
     }
 }
 
-/// Joins the room with this code for somebody who has no ticket; does not wait for a place.
+/// Joins the room with this code for a client without a ticket. Does not wait for a free slot.
 ///
 /// # Errors
-/// As `POST /join`.
+/// The errors of `POST /join`.
 pub async fn into_room(
     platform: &Platform,
     session: Session,
@@ -209,12 +210,12 @@ pub async fn into_room(
     let now = platform.clock().now_ms();
     moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
     let target = Target::Room(code.to_owned());
-    let seeker = Matchmaker::new(platform, &session, target, WaitPolicy::None);
-    let placement = seeker.enter(|_| {}).await?;
+    let matchmaker = Matchmaker::new(platform, &session, target, WaitPolicy::None);
+    let placement = matchmaker.enter(|_| {}).await?;
     admit(platform, session, headers, placement).await
 }
 
-/// Counts the play and signs a ticket.
+/// Records the visit and signs a ticket.
 async fn admit(
     platform: &Platform,
     session: Session,
@@ -223,13 +224,13 @@ async fn admit(
 ) -> Result<JoinResponse, ApiError> {
     let (spec, beside) = (placement.spec, placement.beside);
     let (db, now) = (platform.db(), platform.clock().now_ms());
-    recorder::played(platform, &spec.game_id, &session.user_id);
+    recorder::record_play(platform, &spec.game_id, &session.user_id);
     if let Some(host) = &beside {
         companions::met(db, host, &session.user_id, now).await?;
     }
     let character = profiles::active(db, &session.user_id, &session.username, now).await?;
     let left = if spec.persistent {
-        world_log::last_place(db, &spec.world_id, &session.user_id).await?
+        world_log::last_state(db, &spec.world_id, &session.user_id).await?
     } else {
         None
     };

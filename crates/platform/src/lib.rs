@@ -1,10 +1,9 @@
 //! The control plane: login, store, joining, and the fleet of game servers.
 //!
-//! [`Platform::open`] prepares one, [`bind`] takes its port and
-//! [`Platform::serve`] runs it. [`routes`] is the map of what it answers;
-//! [`fleet`] starts and watches game servers through a [`fleet::Launcher`]
-//! that the binary gives. Nothing here simulates: a world is a row, a process
-//! and a ticket.
+//! [`Platform::open`] creates a platform, [`bind`] opens its port and [`Platform::serve`] runs it.
+//! [`routes`] lists its HTTP routes. [`fleet`] starts and supervises game servers through a
+//! [`fleet::Launcher`] that the binary provides. Nothing here simulates: a world is a database row,
+//! a process and a ticket.
 #![forbid(unsafe_code)]
 
 mod accounts;
@@ -13,6 +12,7 @@ mod admin;
 pub mod api;
 mod auth;
 mod blobs;
+mod catalog;
 mod cleanup;
 pub mod clock;
 mod console;
@@ -47,7 +47,6 @@ mod site;
 mod social;
 mod socketio;
 pub mod spells;
-mod store;
 mod texts;
 pub mod tls;
 mod trace;
@@ -55,12 +54,12 @@ mod world_lease;
 mod world_log;
 mod worlds;
 
-pub use blobs::{BlobPlace, BlobUrlError, S3Place};
+pub use blobs::{BlobLocation, BlobUrlError, S3Location};
+pub use catalog::publish::{PublishError, ScriptChecker};
+use catalog::{games, publish};
 pub use clock::Clock;
 pub use db::{Kind as DatabaseKind, OpenDatabaseError};
 pub use platform::{OpenError, Parts, Platform};
 pub use server::{BindError, bind};
 pub use settings::{FleetSettings, IdentitySettings, LimitSettings, Settings};
 pub use site::SiteFiles;
-pub use store::publish::{PublishError, ScriptChecker};
-use store::{games, publish};

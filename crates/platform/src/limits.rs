@@ -1,5 +1,4 @@
-//! Bounds on strangers: how often, how long, how much, and the headers that
-//! keep a browser safe from what others uploaded.
+//! Rate limits, request timeouts and security headers.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -18,20 +17,21 @@ use crate::Platform;
 use crate::error::{ApiError, DatabaseFault};
 use crate::settings::LimitSettings;
 
-/// Addresses that are remembered at once.
+/// Maximum number of addresses with a bucket.
 const ADDRESSES_MAX: usize = 50_000;
-/// Programs on this machine (bots, tests, benchmarks) may do this much more.
+/// Factor on the rate limit of loopback addresses: bots, tests and benchmarks share
+/// one.
 const LOCAL_FACTOR: f64 = 20.0;
 
-/// The site may run its own scripts and wasm, and talk to game servers
-/// wherever they are. Nothing else. Styles may be inline because components
-/// set them on elements; they can do no harm there.
+/// The site may run its own scripts and wasm, and connect to game servers at any
+/// address. Inline styles are allowed because components set them on elements; they
+/// cannot run code.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; \
     style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob:; \
     font-src 'self' data:; connect-src 'self' ws: wss: https:; worker-src 'self' blob:; \
     object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
 
-/// Token buckets per address.
+/// Token buckets per client network.
 pub struct RateLimiter {
     burst: f64,
     per_s: f64,
@@ -44,7 +44,6 @@ struct Bucket {
 }
 
 impl RateLimiter {
-    /// Limits of `settings`.
     pub fn new(settings: &LimitSettings) -> Self {
         Self {
             burst: f64::from(settings.rate_burst.max(1)),
@@ -53,10 +52,10 @@ impl RateLimiter {
         }
     }
 
-    /// Takes one token of `address`, or says how long to wait for one.
+    /// Takes one token of `address`.
     ///
     /// # Errors
-    /// The time until the next token.
+    /// The time until the next token is available.
     pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let factor = if address.is_loopback() {
             LOCAL_FACTOR
@@ -66,8 +65,8 @@ impl RateLimiter {
         let (burst, per_s) = (self.burst * factor, self.per_s * factor);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= ADDRESSES_MAX {
-            // Full buckets say nothing; when all are busy, forget everything
-            // rather than refuse everybody or grow.
+            // Full buckets hold no information. When all buckets are in use, clear them:
+            // refusing every client or growing without bound would be worse.
             let refill_s = self.burst / self.per_s;
             buckets.retain(|_, b| now.duration_since(b.at).as_secs_f64() < refill_s);
             if buckets.len() >= ADDRESSES_MAX {
@@ -90,7 +89,7 @@ impl RateLimiter {
     }
 }
 
-/// One household has a whole /64 of IPv6: it counts as one.
+/// Maps an IPv6 address to its /64, which one household usually has as a whole.
 pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(v6) => {
@@ -101,8 +100,8 @@ pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Who is asking. A proxy on this machine is believed about its last hop;
-/// anybody else could write anything there.
+/// The address of the client. `X-Forwarded-For` is trusted only from a proxy on this
+/// machine (its last hop); other peers could forge it.
 pub fn client_address(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let forwarded = || {
         let last = headers.get_all("x-forwarded-for").iter().next_back()?;
@@ -116,7 +115,8 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     }
 }
 
-/// The address of whoever asks; `None` only where there is no socket.
+/// The address of the client; `None` only when the request did not come over a
+/// socket.
 pub struct ClientAddress(pub Option<IpAddr>);
 
 impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
@@ -130,7 +130,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     }
 }
 
-/// Middleware of logins and joins.
+/// Middleware that limits the rate of logins and joins.
 ///
 /// # Errors
 /// 429 with `Retry-After`.
@@ -150,7 +150,8 @@ pub async fn limit_rate(
     Ok(next.run(request).await)
 }
 
-/// Middleware that ends requests that take too long, slow bodies included.
+/// Middleware that ends requests that take too long, including those with slow
+/// bodies.
 ///
 /// # Errors
 /// 408.
@@ -170,16 +171,16 @@ pub async fn limit_time(
         })
 }
 
-/// Middleware around everything: security headers and counting.
+/// Outermost middleware: adds security headers and counts responses.
 pub async fn finish(State(platform): State<Platform>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    // axum's own refusals have no body of ours.
+    // axum's own 405 has no JSON body.
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
         let allow = response.headers().get(header::ALLOW).cloned();
         response = ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            "this address does not take this method",
+            "this URL does not support this method",
         )
         .into_response();
         if let Some(allow) = allow {

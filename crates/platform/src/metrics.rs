@@ -1,4 +1,4 @@
-//! Counters for `/metrics`, without a registry: each figure is a field.
+//! Counters for `/metrics`. There is no registry: each metric is a field.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,17 +12,16 @@ use crate::fleet::FleetTotals;
 const JOIN_BUCKETS_S: [f64; 8] = [0.025, 0.05, 0.1, 0.3, 1.0, 2.0, 5.0, 20.0];
 const PHASES: [&str; 4] = ["starting", "ready", "stopping", "backing_off"];
 
-/// A figure that only grows.
+/// A monotonic counter.
 #[derive(Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds `n`.
     pub fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// The figure now.
+    /// The current value.
     pub fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -31,27 +30,27 @@ impl Counter {
 /// All counters of the control plane.
 #[derive(Default)]
 pub struct Metrics {
-    /// Guests that logged in.
+    /// Guest logins.
     pub logins: Counter,
-    /// Requests of scripts to the store.
+    /// Datastore requests of scripts.
     pub store_requests: Counter,
-    /// Requests that were told to slow down.
+    /// Requests rejected by a rate limit.
     pub rate_limited: Counter,
-    /// Batches of what outlives worlds, and what was in them.
-    keeps: Counter,
-    keep_us: Counter,
-    kept_ops: Counter,
-    kept_players: Counter,
+    /// Persisted batches of world state, and their content.
+    persists: Counter,
+    persist_us: Counter,
+    persisted_ops: Counter,
+    persisted_players: Counter,
     joins_failed: Counter,
     join_buckets: [Counter; JOIN_BUCKETS_S.len()],
     join_count: Counter,
     join_us: Counter,
-    /// Responses by the first digit of their status.
+    /// Responses by the first digit of the status.
     responses: [Counter; 6],
 }
 
 impl Metrics {
-    /// Counts one join and how long it took.
+    /// Counts one join and its duration.
     pub fn join_finished(&self, took: Duration, placed: bool) {
         if !placed {
             self.joins_failed.add(1);
@@ -67,28 +66,27 @@ impl Metrics {
         }
     }
 
-    /// Counts one batch of what outlives a world, and how long it took.
-    pub fn kept(&self, took: Duration, ops: usize, players: usize) {
-        self.keeps.add(1);
-        self.keep_us
+    /// Counts one persisted batch of a world and its duration.
+    pub fn world_persisted(&self, took: Duration, ops: usize, players: usize) {
+        self.persists.add(1);
+        self.persist_us
             .add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
-        self.kept_ops.add(ops as u64);
-        self.kept_players.add(players as u64);
+        self.persisted_ops.add(ops as u64);
+        self.persisted_players.add(players as u64);
     }
 
-    /// Counts one response.
     pub fn response_sent(&self, status: StatusCode) {
         if let Some(counter) = self.responses.get(usize::from(status.as_u16() / 100)) {
             counter.add(1);
         }
     }
 
-    /// Everything in the Prometheus text format; the number of logins only where
-    /// it is known.
+    /// All metrics in the Prometheus text format. `sessions` is omitted when the
+    /// count is unknown.
     pub fn render(&self, fleet: &FleetTotals, sessions: Option<u32>) -> String {
         let mut text = String::with_capacity(4096);
         if let Some(sessions) = sessions {
-            gauge(&mut text, "frolic_sessions", "Valid logins", sessions);
+            gauge(&mut text, "frolic_sessions", "Valid sessions", sessions);
         }
         gauge(
             &mut text,
@@ -117,34 +115,30 @@ impl Metrics {
                 "Errors raised by scripts",
                 fleet.script_errors,
             ),
-            (
-                "frolic_logins_total",
-                "Guests that logged in",
-                self.logins.value(),
-            ),
+            ("frolic_logins_total", "Guest logins", self.logins.value()),
             (
                 "frolic_store_requests_total",
-                "Requests of scripts to the store",
+                "Datastore requests of scripts",
                 self.store_requests.value(),
             ),
             (
                 "frolic_kept_ops_total",
-                "Lasting operations of worlds that were stored",
-                self.kept_ops.value(),
+                "World operations persisted",
+                self.persisted_ops.value(),
             ),
             (
                 "frolic_kept_players_total",
-                "Checkpoints of players that were stored",
-                self.kept_players.value(),
+                "Player checkpoints persisted",
+                self.persisted_players.value(),
             ),
             (
                 "frolic_joins_failed_total",
-                "Joins that found no place",
+                "Joins that failed",
                 self.joins_failed.value(),
             ),
             (
                 "frolic_rate_limited_total",
-                "Requests told to slow down",
+                "Requests rejected by a rate limit",
                 self.rate_limited.value(),
             ),
         ] {
@@ -169,13 +163,13 @@ impl Metrics {
             &mut text,
             name,
             "summary",
-            "Transactions that store what outlives worlds",
+            "Duration of transactions that persist world state",
         );
-        let seconds = Duration::from_micros(self.keep_us.value()).as_secs_f64();
+        let seconds = Duration::from_micros(self.persist_us.value()).as_secs_f64();
         let _ = writeln!(
             text,
             "{name}_sum {seconds}\n{name}_count {}",
-            self.keeps.value()
+            self.persists.value()
         );
         self.render_joins(&mut text);
         text
@@ -187,7 +181,7 @@ impl Metrics {
             text,
             name,
             "histogram",
-            "From a join to a place in a running world",
+            "Time from a join request to a slot in a running world",
         );
         for (bucket, limit) in self.join_buckets.iter().zip(JOIN_BUCKETS_S) {
             let _ = writeln!(text, "{name}_bucket{{le=\"{limit}\"}} {}", bucket.value());

@@ -1,9 +1,9 @@
-//! Moderation with reasons: reports name a rule and bring evidence;
-//! what moderators do tells the person concerned which rule, which evidence and
-//! what to do, and can be appealed; everything is in a log.
+//! Moderation with transparency: a report names a rule and includes evidence. The
+//! affected user receives a notice with the rule, the evidence and advice, and can
+//! appeal. Every action is logged.
 //!
-//! [`Member`], [`refuse_suspended`] and [`refuse_taken_down`] are what the rest of
-//! the platform asks before it lets somebody in or a game out.
+//! The rest of the platform uses [`ActiveSession`], [`refuse_suspended`] and
+//! [`refuse_taken_down`] to exclude suspended users and games that were taken down.
 
 mod actions;
 mod appeals;
@@ -27,15 +27,15 @@ use crate::auth::{Role, Session, bearer};
 use crate::error::ApiError;
 use crate::ids;
 
-/// Name under which the holder of ADMIN_TOKEN is in the log.
+/// Name of the holder of ADMIN_TOKEN in the log.
 const OPERATOR: &str = "operator";
 
-/// Reporting, which is bounded like joins.
+/// The route for reporting, which has the rate limit of joins.
 pub fn rated_routes() -> OpenApiRouter<Platform> {
     reports::rated_routes()
 }
 
-/// What the rest of the platform mounts.
+/// All other routes.
 pub fn routes() -> OpenApiRouter<Platform> {
     rules::routes()
         .merge(reports::routes())
@@ -46,11 +46,11 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .merge(audit::routes())
 }
 
-/// Somebody who may make what others see: logged in, and not suspended.
+/// Extractor for users who may publish content: logged in and not suspended.
 #[derive(Clone, Debug)]
-pub struct Member(pub Session);
+pub struct ActiveSession(pub Session);
 
-impl FromRequestParts<Platform> for Member {
+impl FromRequestParts<Platform> for ActiveSession {
     type Rejection = ApiError;
 
     async fn from_request_parts(
@@ -64,14 +64,14 @@ impl FromRequestParts<Platform> for Member {
     }
 }
 
-/// Somebody who may judge: a moderator, an admin, or the holder of ADMIN_TOKEN.
+/// Extractor for users who may decide reports: moderators, admins, and the holder of
+/// ADMIN_TOKEN.
 #[derive(Clone, Debug)]
 pub struct Moderator {
-    /// Their id, or `operator`.
+    /// User id, or `operator`.
     pub id: String,
-    /// Their name.
     pub name: String,
-    /// What they may do.
+    /// Role.
     pub role: Role,
 }
 
@@ -102,7 +102,7 @@ impl FromRequestParts<Platform> for Moderator {
 }
 
 impl TargetKind {
-    /// As the database writes it.
+    /// Its name in the database.
     fn name(self) -> &'static str {
         match self {
             TargetKind::Game => "game",
@@ -112,7 +112,7 @@ impl TargetKind {
         }
     }
 
-    /// From [`TargetKind::name`]; rows are our own.
+    /// Parses [`TargetKind::name`] from a row that this program wrote.
     fn from_name(name: &str) -> Self {
         match name {
             "game" => TargetKind::Game,

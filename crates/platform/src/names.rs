@@ -1,14 +1,14 @@
-//! Player names: cleaned of anything that could disguise or break a page, and
-//! made up when none is given.
+//! Player names: removes characters that could disguise a name or break a page, and
+//! generates names for players who give none.
 
 use frolic_protocol::filter;
 
 use crate::Platform;
 use crate::error::ApiError;
 
-/// Longest name in characters.
+/// Maximum length of a name in characters.
 pub const NAME_CHARS_MAX: usize = 20;
-/// Characters that are looked at of what was typed as a name.
+/// Maximum number of typed characters that are examined.
 pub const TYPED_CHARS_MAX: usize = NAME_CHARS_MAX * 8;
 
 const ADJECTIVES: [&str; 24] = [
@@ -32,14 +32,14 @@ const RESERVED: [&str; 7] = [
     "system",
 ];
 
-/// Keeps letters and digits of any script, single spaces, `_`, `-` and `.`,
-/// starting with a letter or digit; `None` when nothing is left. Everything
-/// else is dropped: control and direction marks, invisible characters, markup.
+/// Keeps letters and digits of any script, single spaces, `_`, `-` and `.`, starting
+/// with a letter or digit; `None` when nothing is left. Drops everything else:
+/// control and direction marks, invisible characters, markup.
 pub fn clean(typed: &str) -> Option<String> {
     let mut name = String::new();
     let mut chars = 0;
     let mut space_due = false;
-    // A hostile name can be long: look at a bounded part of it.
+    // A hostile name can be long: examine a bounded prefix.
     for c in typed.chars().take(TYPED_CHARS_MAX) {
         if c.is_whitespace() {
             space_due = !name.is_empty();
@@ -63,32 +63,32 @@ pub fn clean(typed: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// A friendly name out of random bytes.
-pub fn made_up(random: [u8; 2]) -> String {
+/// Generates a friendly name from random bytes.
+pub fn generate(random: [u8; 2]) -> String {
     let adjective = ADJECTIVES[usize::from(random[0]) % ADJECTIVES.len()];
     let animal = ANIMALS[usize::from(random[1]) % ANIMALS.len()];
     format!("{adjective}{animal}")
 }
 
-/// `name` with a number, still no longer than allowed.
-pub fn numbered(name: &str, number: u32) -> String {
+/// `name` with a number appended, shortened to the maximum length.
+pub fn with_number(name: &str, number: u32) -> String {
     let suffix = number.to_string();
     let room = NAME_CHARS_MAX - suffix.len().min(NAME_CHARS_MAX - 1);
     let stem: String = name.chars().take(room).collect();
     format!("{}{suffix}", stem.trim_end())
 }
 
-/// Whether a name would pass for the platform's own people. The house's own
-/// name is taken by its account.
+/// Whether a name could pass for the platform's staff. The built-in account holds the
+/// platform's own name.
 pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&key(name).as_str())
 }
 
-/// Refuses a name that strangers should not read, unless the operator wants no filter.
+/// Rejects an offensive name, unless the operator turned the text filter off.
 ///
 /// # Errors
 /// 400.
-pub fn check_decent(platform: &Platform, name: &str) -> Result<(), ApiError> {
+pub fn check_inoffensive(platform: &Platform, name: &str) -> Result<(), ApiError> {
     if !platform.settings().text_filter || filter::is_decent_name(name) {
         return Ok(());
     }
@@ -98,7 +98,7 @@ pub fn check_decent(platform: &Platform, name: &str) -> Result<(), ApiError> {
     ))
 }
 
-/// Names that read alike share a key, and only one player may hold it.
+/// The uniqueness key of a name: names that read alike share one.
 pub fn key(name: &str) -> String {
     name.to_lowercase()
 }
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn numbers_fit_into_the_limit() {
-        assert_eq!(numbered("Ada", 2), "Ada2");
+        assert_eq!(with_number("Ada", 2), "Ada2");
         let long = "x".repeat(NAME_CHARS_MAX);
-        assert_eq!(numbered(&long, 1234).chars().count(), NAME_CHARS_MAX);
-        assert!(numbered(&long, 1234).ends_with("x1234"));
+        assert_eq!(with_number(&long, 1234).chars().count(), NAME_CHARS_MAX);
+        assert!(with_number(&long, 1234).ends_with("x1234"));
     }
 }

@@ -1,5 +1,5 @@
-//! The OpenAPI document: put together from the handlers' own descriptions, so
-//! that a call that is described is a call that exists.
+//! The OpenAPI document, generated from the handlers' annotations, so that every
+//! documented operation exists.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -15,7 +15,7 @@ use crate::Platform;
 use crate::api::{ErrorBody, ErrorInfo};
 use crate::ids;
 
-/// What is said once for all calls.
+/// General information and shared definitions.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -29,7 +29,7 @@ use crate::ids;
 )]
 pub struct Document;
 
-/// The one way to say who is asking.
+/// The security scheme: bearer tokens.
 struct BearerTokens;
 
 impl utoipa::Modify for BearerTokens {
@@ -42,29 +42,31 @@ impl utoipa::Modify for BearerTokens {
     }
 }
 
-/// What any call may answer besides what it says itself.
+/// Responses that every operation may have, unless it describes them itself.
 const ANYWHERE: [(&str, &str); 5] = [
-    ("400", "the request makes no sense; the message says why"),
-    ("408", "the request took too long to arrive or to answer"),
+    ("400", "Invalid request; the message says why"),
+    ("408", "The request timed out"),
     (
         "429",
-        "too many requests from this address; see Retry-After",
+        "Too many requests from this address; see Retry-After",
     ),
-    ("500", "a mistake of the server"),
-    ("503", "the database or the files are away; see Retry-After"),
+    ("500", "Internal server error"),
+    (
+        "503",
+        "The database or file storage is unavailable; see Retry-After",
+    ),
 ];
-/// What any call with a body may answer besides.
+/// Additional responses of operations with a body.
 const WITH_BODY: [(&str, &str); 2] = [
-    ("413", "the body is larger than this call takes"),
-    ("415", "the body is of another type than this call takes"),
+    ("413", "The body is too large for this operation"),
+    ("415", "Unsupported media type of the body"),
 ];
 
-/// Adds `GET /api/openapi.json` to what `router` answers, and forgets the
-/// descriptions.
+/// Adds `GET /api/openapi.json` to the router and drops the annotations.
 pub fn publish(router: OpenApiRouter<Platform>) -> axum::Router<Platform> {
     let (router, mut document) = router.split_for_parts();
     complete(&mut document);
-    // It never changes while this program runs.
+    // The document never changes while this process runs.
     let json = serde_json::to_vec(&document).unwrap_or_default();
     let etag = format!("\"{}\"", &ids::sha256_hex(&json)[..32]);
     let json = Bytes::from(json);
@@ -91,7 +93,7 @@ fn answer(json: Bytes, etag: String, request: &HeaderMap) -> Response {
     (headers, content_type, json).into_response()
 }
 
-/// Says for every call what is true of all.
+/// Adds the common responses to every operation.
 fn complete(document: &mut utoipa::openapi::OpenApi) {
     for item in document.paths.paths.values_mut() {
         let operations = [

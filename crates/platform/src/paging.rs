@@ -1,54 +1,52 @@
-//! Pages of lists: which one is asked for. One that cannot be is refused, not
-//! replaced by another.
+//! Pagination parameters. Values out of range are rejected, not clamped.
 
 use serde::Deserialize;
 
 use crate::error::ApiError;
 
-/// Things on a page when nobody says how many.
+/// Default page size.
 pub const PER_PAGE: u32 = 20;
-/// Most things on a page.
+/// Maximum page size.
 const PER_PAGE_MAX: u32 = 100;
-/// Pages past this are somebody's mistake; the offset stays cheap.
+/// Highest page number; bounds the cost of the offset.
 const PAGE_MAX: u32 = 10_000;
 
 /// `?page=&per_page=`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PageQuery {
-    /// From 1.
+    /// Page number, from 1.
     #[param(minimum = 1, maximum = 10_000)]
     page: Option<u32>,
-    /// Things on a page.
+    /// Page size.
     #[param(minimum = 1, maximum = 100)]
     per_page: Option<u32>,
 }
 
-/// A page that can be asked of the database.
+/// A valid page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// From 1.
+    /// Page number, from 1.
     pub page: u32,
-    /// Most things on it.
+    /// Maximum number of items.
     pub per_page: u32,
 }
 
 impl PageQuery {
-    /// The page that is meant.
+    /// The validated page.
     ///
     /// # Errors
-    /// 400 when it is out of bounds.
+    /// 400 when a parameter is out of range.
     pub fn page(self) -> Result<Page, ApiError> {
         Page::of(self.page, self.per_page, PER_PAGE)
     }
 }
 
 impl Page {
-    /// The page that is meant, with `usual` things on it when nobody says how
-    /// many.
+    /// The validated page, with `usual` as the default page size.
     ///
     /// # Errors
-    /// 400 when it is out of bounds.
+    /// 400 when a parameter is out of range.
     pub fn of(page: Option<u32>, per_page: Option<u32>, usual: u32) -> Result<Self, ApiError> {
         let bounded = |name: &str, value: u32, max: u32| {
             let message = || format!("{name} must be from 1 to {max}");
@@ -61,17 +59,17 @@ impl Page {
         })
     }
 
-    /// For `LIMIT`.
+    /// Value for `LIMIT`.
     pub fn limit(self) -> i64 {
         i64::from(self.per_page)
     }
 
-    /// For `OFFSET`.
+    /// Value for `OFFSET`.
     pub fn offset(self) -> i64 {
         i64::from(self.page - 1) * i64::from(self.per_page)
     }
 
-    /// This page of a list that is in memory.
+    /// The items of this page, out of a list in memory.
     pub fn cut<T>(self, all: Vec<T>) -> Vec<T> {
         let skip = (self.page - 1) as usize * self.per_page as usize;
         all.into_iter()

@@ -1,4 +1,4 @@
-//! [`Platform`]: the state that every handler shares, and how it is opened.
+//! [`Platform`]: the state that all handlers share, and how it is created.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -16,12 +16,15 @@ use crate::accounts::links::SignInLinks;
 use crate::accounts::passwords::Hasher;
 use crate::address;
 use crate::api::PublishResponse;
-use crate::blobs::{BlobPlace, BlobStore};
+use crate::blobs::{BlobLocation, BlobStore};
+use crate::catalog::cache::CatalogCache;
+use crate::catalog::recorder::Recorder;
+use crate::catalog::{self, Uploads};
 use crate::clock::Clock;
 use crate::console::Consoles;
-use crate::datastore::turns::Turns;
+use crate::datastore::reservations::Reservations;
 use crate::db::{self, OpenDatabaseError};
-use crate::derived::Derived;
+use crate::derived::DerivedBlobs;
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::health::WriteHealth;
@@ -29,23 +32,20 @@ use crate::join::PendingJoins;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::moderation::Expulsions;
-use crate::publish::{self, PublishError, ScriptChecker, Wishes};
+use crate::publish::{self, PublishError, PublishOptions, ScriptChecker};
 use crate::rooms::Newcomers;
 use crate::settings::Settings;
 use crate::signing;
 use crate::site::{Site, SiteFiles};
 use crate::socketio::Sockets;
 use crate::spells::SpellCompiler;
-use crate::store::catalogue::Catalogue;
-use crate::store::recorder::Recorder;
-use crate::store::{self, Uploads};
 use crate::tls::{Certificate, TlsError};
 use crate::world_log::Committer;
 
-/// Who the sample games are by.
+/// Name of the creator of the sample games.
 const HOUSE_CREATOR: &str = "Frolic";
-/// Packages that are unpacked and checked at once.
-const UPLOADS_AT_ONCE: usize = 2;
+/// Packages that are unpacked and checked at the same time.
+const CONCURRENT_UPLOADS_MAX: usize = 2;
 
 /// The control plane. Cheap to clone.
 #[derive(Clone)]
@@ -56,24 +56,24 @@ struct Inner {
     clock: Clock,
     db: AnyPool,
     blobs: BlobStore,
-    /// Compiled client scripts, which everybody may have.
+    /// Compiled client scripts, which are public.
     script_blobs: BlobStore,
     signer: ManifestSigner,
     fleet: Fleet,
     site: Site,
-    /// Packed and small copies of blobs.
-    derived: Derived,
+    /// Compressed and scaled-down copies of blobs.
+    derived: DerivedBlobs,
     metrics: Metrics,
     consoles: Consoles,
-    store_turns: Turns,
-    catalogue: Catalogue,
+    store_reservations: Reservations,
+    catalog_cache: CatalogCache,
     recorder: Recorder,
     uploads: Uploads,
     committer: Committer,
     write_health: Arc<WriteHealth>,
-    waits: PendingJoins,
+    pending_joins: PendingJoins,
     rates: RateLimiter,
-    /// Counts proxied sockets, so that opening them uses up nobody's joins.
+    /// Limits proxied sockets separately, so that they do not count as joins.
     socket_rates: RateLimiter,
     newcomers: Newcomers,
     attempts: Attempts,
@@ -85,8 +85,8 @@ struct Inner {
     port: u16,
     house_id: String,
     default_game: Mutex<Option<String>>,
-    game_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
-    upload_turns: Arc<Semaphore>,
+    game_locks: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    upload_permits: Arc<Semaphore>,
     sockets: Arc<Semaphore>,
     socketio: Sockets,
     spell_compiler: Arc<dyn SpellCompiler>,
@@ -94,23 +94,23 @@ struct Inner {
     script_checker: Arc<dyn ScriptChecker>,
 }
 
-/// What a platform is given by whoever runs it.
+/// What the binary that runs a platform provides.
 pub struct Parts {
     /// Starts game servers.
     pub launcher: Box<dyn Launcher>,
-    /// Compiles the spells that players make, and has them written.
+    /// Compiles the spells that players create, and generates their code.
     pub spell_compiler: Arc<dyn SpellCompiler>,
-    /// Checks the scripts of packages that are published.
+    /// Checks the scripts of published packages.
     pub script_checker: Arc<dyn ScriptChecker>,
-    /// The site's files.
+    /// Files of the web site.
     pub site: Box<dyn SiteFiles>,
-    /// The time of day.
+    /// Source of the wall-clock time.
     pub clock: Clock,
-    /// Where the platform listens, once that is known.
+    /// Address and port that the platform listens on.
     pub listens_on: SocketAddr,
 }
 
-/// Why a platform could not be opened.
+/// Reason why a platform could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The data folder cannot be used.
@@ -118,7 +118,7 @@ pub enum OpenError {
     DataFolder {
         /// The folder.
         folder: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The blobs cannot be used.
@@ -126,7 +126,7 @@ pub enum OpenError {
     Blobs {
         /// Folder or bucket.
         place: String,
-        /// What the system or the server says.
+        /// Error of the system or the server.
         source: std::io::Error,
     },
     /// The database cannot be used.
@@ -135,10 +135,10 @@ pub enum OpenError {
     /// The certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The keys of the issuer of identities cannot be asked for.
-    #[error("no HTTPS client for the keys of the identity issuer: {0}")]
+    /// No HTTP client could be created for the keys of the identity issuer.
+    #[error("could not create an HTTPS client for the identity provider's keys: {0}")]
     Identity(#[from] reqwest::Error),
-    /// The database refused a first query.
+    /// The database refused one of the first queries.
     #[error("the database refused a query: {0}")]
     Query(#[from] sqlx::Error),
 }
@@ -152,7 +152,7 @@ impl OpenError {
     }
 }
 
-async fn open_blobs(place: BlobPlace) -> Result<BlobStore, OpenError> {
+async fn open_blobs(place: BlobLocation) -> Result<BlobStore, OpenError> {
     let name = place.to_string();
     let opened = BlobStore::open(place).await;
     opened.map_err(|source| OpenError::Blobs {
@@ -162,10 +162,10 @@ async fn open_blobs(place: BlobPlace) -> Result<BlobStore, OpenError> {
 }
 
 impl Platform {
-    /// Opens data and database, bringing the schema up to date.
+    /// Opens the data folder and the database, and migrates the schema.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`OpenError`] when the data, the database or the certificate cannot be used.
     pub async fn open(settings: Settings, parts: Parts) -> Result<Self, OpenError> {
         crate::tls::use_ring();
         let certificate = settings.tls.clone().map(Certificate::open).transpose()?;
@@ -173,7 +173,7 @@ impl Platform {
         let place = settings
             .blobs
             .clone()
-            .unwrap_or_else(|| BlobPlace::Folder(data_dir.join("blobs")));
+            .unwrap_or_else(|| BlobLocation::Folder(data_dir.join("blobs")));
         tokio::fs::create_dir_all(data_dir)
             .await
             .map_err(|source| OpenError::folder(data_dir, source))?;
@@ -187,8 +187,8 @@ impl Platform {
             .unwrap_or_else(|| db::default_url(&settings.data_dir));
         let db = db::open(&url).await?;
         let house_id =
-            publish::ensure_house_account(&db, HOUSE_CREATOR, parts.clock.now_ms()).await?;
-        // Whoever was in a world when the last run ended is not any more.
+            publish::ensure_builtin_account(&db, HOUSE_CREATOR, parts.clock.now_ms()).await?;
+        // Player counts of the last run are no longer valid.
         sqlx::query("UPDATE worlds SET player_count = 0 WHERE player_count <> 0")
             .execute(&db)
             .await?;
@@ -202,7 +202,7 @@ impl Platform {
             settings.secret_key.clone(),
             (db.clone(), parts.clock.clone()),
         );
-        fleet.adopt_survivors().await?;
+        fleet.adopt_running_servers().await?;
         let identity = settings.identity.clone().map(Identity::new).transpose()?;
         let write_health = Arc::<WriteHealth>::default();
         Ok(Self(Arc::new(Inner {
@@ -215,24 +215,24 @@ impl Platform {
             identity,
             expulsions: Expulsions::default(),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
-            upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
+            upload_permits: Arc::new(Semaphore::new(CONCURRENT_UPLOADS_MAX)),
             default_game: Mutex::new(settings.default_game.clone()),
-            game_turns: Mutex::default(),
+            game_locks: Mutex::default(),
             site: Site::new(parts.site),
-            derived: Derived::default(),
+            derived: DerivedBlobs::default(),
             metrics: Metrics::default(),
             socketio: Sockets::default(),
             spell_compiler: parts.spell_compiler,
             spell_jobs: Notify::new(),
             script_checker: parts.script_checker,
             consoles: Consoles::default(),
-            store_turns: Turns::default(),
-            catalogue: Catalogue::default(),
+            store_reservations: Reservations::default(),
+            catalog_cache: CatalogCache::default(),
             recorder: Recorder::default(),
             uploads: Uploads::default(),
             committer: Committer::start(db.clone(), write_health.clone()),
             write_health,
-            waits: PendingJoins::default(),
+            pending_joins: PendingJoins::default(),
             clock: parts.clock,
             settings,
             db,
@@ -246,19 +246,20 @@ impl Platform {
         })))
     }
 
-    /// Publishes a sample game, unless this very package is there already. The
-    /// first one becomes the default game where none is set.
+    /// Publishes a sample game, unless the same package is already published. The first one becomes
+    /// the default game if none is set.
     ///
     /// # Errors
-    /// [`PublishError`].
+    /// [`PublishError`] when the package is invalid or cannot be stored.
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
         let published =
-            publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
+            publish::publish_package(self, archive, &self.0.house_id, PublishOptions::default())
+                .await?;
         self.set_first_game(&published.game_id);
         Ok(published)
     }
 
-    /// The game that a join without any id opens, unless one was chosen.
+    /// Sets the game that a join without a target opens, unless one is set.
     pub(crate) fn set_first_game(&self, game_id: &str) {
         let mut default_game = self
             .0
@@ -268,7 +269,7 @@ impl Platform {
         default_game.get_or_insert_with(|| game_id.to_owned());
     }
 
-    /// The platform's own creator.
+    /// User id of the creator of the sample games.
     pub(crate) fn house_id(&self) -> &str {
         &self.0.house_id
     }
@@ -306,7 +307,7 @@ impl Platform {
         &self.0.signer
     }
 
-    pub(crate) fn derived(&self) -> &Derived {
+    pub(crate) fn derived(&self) -> &DerivedBlobs {
         &self.0.derived
     }
 
@@ -322,12 +323,12 @@ impl Platform {
         &self.0.consoles
     }
 
-    pub(crate) fn store_turns(&self) -> &Turns {
-        &self.0.store_turns
+    pub(crate) fn store_reservations(&self) -> &Reservations {
+        &self.0.store_reservations
     }
 
-    pub(crate) fn catalogue(&self) -> &Catalogue {
-        &self.0.catalogue
+    pub(crate) fn catalog_cache(&self) -> &CatalogCache {
+        &self.0.catalog_cache
     }
 
     pub(crate) fn recorder(&self) -> &Recorder {
@@ -338,23 +339,23 @@ impl Platform {
         &self.0.uploads
     }
 
-    /// Notes how many play each game at this moment, for the dashboards of
-    /// creators; a platform that serves does so every minute by itself.
+    /// Records the current number of players of each game for the dashboards of creators. A
+    /// platform that serves requests does so every minute by itself.
     pub fn sample_players(&self) {
-        store::recorder::sample(self);
+        catalog::recorder::sample_players(self);
     }
 
     pub(crate) fn committer(&self) -> &Committer {
         &self.0.committer
     }
 
-    /// Whether the database stores what it is given.
+    /// Whether the database stores writes.
     pub(crate) fn write_health(&self) -> &WriteHealth {
         &self.0.write_health
     }
 
-    pub(crate) fn waits(&self) -> &PendingJoins {
-        &self.0.waits
+    pub(crate) fn pending_joins(&self) -> &PendingJoins {
+        &self.0.pending_joins
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {
@@ -369,7 +370,7 @@ impl Platform {
         &self.0.newcomers
     }
 
-    /// What is told to Socket.IO clients.
+    /// Connections of Socket.IO clients.
     pub(crate) fn sockets(&self) -> &Sockets {
         &self.0.socketio
     }
@@ -382,7 +383,7 @@ impl Platform {
         &self.0.script_checker
     }
 
-    /// Wakes whoever builds spells.
+    /// Notifies the workers that build spells.
     pub(crate) fn spell_jobs(&self) -> &Notify {
         &self.0.spell_jobs
     }
@@ -403,7 +404,7 @@ impl Platform {
         &self.0.expulsions
     }
 
-    /// What TLS is spoken with, where the platform speaks it itself.
+    /// The certificate, if the platform serves TLS itself.
     pub(crate) fn certificate(&self) -> Option<&Certificate> {
         self.0.certificate.as_ref()
     }
@@ -420,20 +421,20 @@ impl Platform {
             .clone()
     }
 
-    /// The lock under which worlds of one game are opened. Games exist before
-    /// they get one, so there are never more locks than games.
-    pub(crate) fn game_turn(&self, game_id: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self
+    /// The lock under which worlds of one game are created. Only existing games get one, so there
+    /// are never more locks than games.
+    pub(crate) fn game_lock(&self, game_id: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self
             .0
-            .game_turns
+            .game_locks
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        turns.entry(game_id.to_owned()).or_default().clone()
+        locks.entry(game_id.to_owned()).or_default().clone()
     }
 
-    pub(crate) async fn upload_turn(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+    pub(crate) async fn upload_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         self.0
-            .upload_turns
+            .upload_permits
             .clone()
             .acquire_owned()
             .await

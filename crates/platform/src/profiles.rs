@@ -1,24 +1,24 @@
-//! Characters of users: several each, one of them active. A
-//! selection that is missing or makes no sense is repaired when it is needed.
+//! Characters of users: several per user, one of them active. A missing or invalid selection is
+//! repaired when it is needed.
 
 mod characters;
 
-pub use characters::{routes, shown_looks, unknown_user};
+pub use characters::{parse_looks, routes, unknown_user};
 
 use frolic_protocol::ticket::{CharacterProfile, LOOKS_BYTES_MAX};
 use sqlx::{AnyConnection, AnyPool, Row};
 
-/// The character of whoever never made one.
+/// Id of the character of users who created none.
 pub const DEFAULT: &str = "default";
-/// How nobody in particular looks.
-const PLAIN_LOOKS: &str = "{}";
+/// Looks of a default character.
+const DEFAULT_LOOKS: &str = "{}";
 /// Longest id of a character.
 const ID_BYTES_MAX: usize = 64;
 
-/// The character that a user plays as. There always is one afterwards.
+/// The active character of a user; created or repaired if necessary.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn active(
     db: &AnyPool,
     user_id: &str,
@@ -34,7 +34,7 @@ pub async fn active(
     .fetch_optional(db)
     .await?;
     let selected = row.as_ref().map(profile).transpose()?;
-    match selected.filter(is_sound) {
+    match selected.filter(is_valid) {
         Some(profile) => Ok(profile),
         None => repair(db, user_id, username, now_ms).await,
     }
@@ -47,16 +47,15 @@ fn profile(row: &sqlx::any::AnyRow) -> Result<CharacterProfile, sqlx::Error> {
     })
 }
 
-/// Whether worlds can be told of it.
-fn is_sound(profile: &CharacterProfile) -> bool {
+/// Whether the character can be sent to worlds.
+fn is_valid(profile: &CharacterProfile) -> bool {
     let CharacterProfile { id, looks } = profile;
     let looks_ok = looks.len() <= LOOKS_BYTES_MAX
         && serde_json::from_str::<serde_json::Map<_, _>>(looks).is_ok();
     (1..=ID_BYTES_MAX).contains(&id.len()) && looks_ok
 }
 
-/// Selects the oldest character that is sound, and makes one where there is
-/// none.
+/// Selects the oldest valid character, and creates the default one if there is none.
 async fn repair(
     db: &AnyPool,
     user_id: &str,
@@ -64,7 +63,7 @@ async fn repair(
     now_ms: i64,
 ) -> Result<CharacterProfile, sqlx::Error> {
     let mut transaction = crate::db::begin(db).await?;
-    // Begins with a write: two joins at once repair one after the other.
+    // The transaction begins with a write, so that concurrent repairs are serialized.
     let made = sqlx::query(
         "INSERT INTO characters (user_id, character_id, name, looks, created_at, updated_at)
          VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (user_id, character_id) DO NOTHING",
@@ -72,7 +71,7 @@ async fn repair(
     .bind(user_id)
     .bind(DEFAULT)
     .bind(username)
-    .bind(PLAIN_LOOKS)
+    .bind(DEFAULT_LOOKS)
     .bind(now_ms)
     .execute(&mut *transaction)
     .await?
@@ -85,9 +84,9 @@ async fn repair(
     .fetch_all(&mut *transaction)
     .await?;
     let all = rows.iter().map(profile).collect::<Result<Vec<_>, _>>()?;
-    let chosen = match all.into_iter().find(is_sound) {
+    let chosen = match all.into_iter().find(is_valid) {
         Some(chosen) => chosen,
-        None => mend_default(&mut transaction, user_id, now_ms).await?,
+        None => reset_default(&mut transaction, user_id, now_ms).await?,
     };
     sqlx::query(
         "INSERT INTO active_characters (user_id, character_id) VALUES ($1, $2)
@@ -99,19 +98,19 @@ async fn repair(
     .await?;
     transaction.commit().await?;
     if made > 0 {
-        tracing::debug!(user_id, "a default character was made");
+        tracing::debug!(user_id, "created a default character");
     } else {
         tracing::info!(
             user_id,
             character = chosen.id,
-            "a selection of a character was repaired"
+            "repaired the selection of a character"
         );
     }
     Ok(chosen)
 }
 
-/// The default character itself is damaged: it looks like nobody again.
-async fn mend_default(
+/// Resets the looks of a damaged default character.
+async fn reset_default(
     connection: &mut AnyConnection,
     user_id: &str,
     now_ms: i64,
@@ -119,7 +118,7 @@ async fn mend_default(
     sqlx::query(
         "UPDATE characters SET looks = $1, updated_at = $2 WHERE user_id = $3 AND character_id = $4",
     )
-    .bind(PLAIN_LOOKS)
+    .bind(DEFAULT_LOOKS)
     .bind(now_ms)
     .bind(user_id)
     .bind(DEFAULT)
@@ -127,6 +126,6 @@ async fn mend_default(
     .await?;
     Ok(CharacterProfile {
         id: DEFAULT.to_owned(),
-        looks: PLAIN_LOOKS.to_owned(),
+        looks: DEFAULT_LOOKS.to_owned(),
     })
 }

@@ -1,7 +1,7 @@
-//! Reaching into worlds from outside: the process of a world is asked,
-//! and started when it sleeps, so that there is one log and one set of rules,
-//! whoever asks. What happens there comes back as news (`/internal/…/news`) and
-//! with what is stored (`world_log.rs`), and goes to those who follow by Socket.IO.
+//! Remote commands: requests to worlds over REST and Socket.IO. The platform forwards them to the
+//! world's process, and starts it if necessary, so that there is one log and one set of rules for
+//! all clients. Events of the world come back through `/internal/…/news` and with stored operations
+//! (`world_log.rs`), and are sent to followers over Socket.IO.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -20,26 +20,26 @@ use crate::extract::ApiJson;
 use crate::fleet::{FleetError, WorldProcess};
 use crate::internal::Caller;
 use crate::join::access::{self, Via};
-use crate::socketio::Followers;
-use crate::spells::Actor;
+use crate::socketio::Audience;
+use crate::spells::Principal;
 use crate::worlds::{self, WorldRow, helpers};
 
-/// How long a world may take to answer.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Timeout of a request to a world.
+const WORLD_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Which world somebody means, and how they stand to it.
+/// A world, and how the user addressed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The world.
+pub struct WorldRef {
+    /// Id of the world.
     pub world_id: String,
-    /// How they know of it.
+    /// How the user addressed the world.
     pub via: Via,
-    /// Whether they have joined it by Socket.IO.
+    /// Whether the user has joined the world over Socket.IO.
     pub joined: bool,
 }
 
-impl Place {
-    /// A world that somebody has only named.
+impl WorldRef {
+    /// A world that was addressed by its id only.
     pub fn named(world_id: String) -> Self {
         Self {
             world_id,
@@ -49,33 +49,33 @@ impl Place {
     }
 }
 
-/// The world, if this person may be in it: by the rules of `POST /join`, asked again each time.
+/// The world, if this user may enter it. The rules of `POST /join` are checked on every request.
 ///
 /// # Errors
-/// 404, or 403 for a game that was taken down.
+/// 404 when the user may not see the world, 403 for a game that was taken down.
 pub async fn world(
     platform: &Platform,
-    actor: &Actor,
-    place: &Place,
+    actor: &Principal,
+    target: &WorldRef,
 ) -> Result<WorldRow, ApiError> {
-    let world = worlds::find(platform.db(), &place.world_id).await?;
+    let world = worlds::find(platform.db(), &target.world_id).await?;
     let world = world.ok_or_else(worlds::unknown_world)?;
-    access::may_enter(platform, actor, &world, place.via).await?;
+    access::may_enter(platform, actor, &world, target.via).await?;
     Ok(world)
 }
 
-/// The world, if this person may change it: they joined it, play in it, own it, or its owner
-/// allows them to.
+/// The world, if this user may change it: the user joined it, plays in it, owns it, or is a helper
+/// of its owner.
 ///
 /// # Errors
-/// As [`world`]; 403 for those who are not in it.
-pub async fn world_to_change(
+/// The errors of [`world`]; 403 for a user who is not in the world.
+pub async fn editable_world(
     platform: &Platform,
-    actor: &Actor,
-    place: &Place,
+    actor: &Principal,
+    target: &WorldRef,
 ) -> Result<WorldRow, ApiError> {
-    let world = world(platform, actor, place).await?;
-    let allowed = place.joined
+    let world = world(platform, actor, target).await?;
+    let allowed = target.joined
         || is_trusted(platform, actor, &world).await?
         || plays_in(platform, actor, &world).await?;
     if allowed {
@@ -84,36 +84,36 @@ pub async fn world_to_change(
     Err(ApiError::new(
         StatusCode::FORBIDDEN,
         "not_in_world",
-        "You are not in this world. Join it first, or ask its owner to allow you.",
+        "You are not in this world. Join it first, or ask its owner to add you as a helper.",
     ))
 }
 
-/// Whether this person may do anything to a world: its owner, their helpers, and admins.
+/// Whether this user has all rights in a world: its owner, their helpers, and admins.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn is_trusted(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     world: &WorldRow,
 ) -> Result<bool, sqlx::Error> {
     if world.is_owned_by(&actor.user_id) || actor.role >= Role::Admin {
         return Ok(true);
     }
-    helpers::is_one(platform.db(), &world.spec.world_id, &actor.user_id).await
+    helpers::is_helper(platform.db(), &world.spec.world_id, &actor.user_id).await
 }
 
-/// Whether this person's character is in a running world.
+/// Whether this user's character is in a running world.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn plays_in(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     world: &WorldRow,
 ) -> Result<bool, sqlx::Error> {
     let world_id = &world.spec.world_id;
-    // What the last process of a world that ended says is not true any more.
+    // Without a process, the stored presence is outdated.
     if platform.fleet().server(world_id).is_none() {
         return Ok(false);
     }
@@ -128,14 +128,14 @@ pub async fn plays_in(
     Ok(row.is_some())
 }
 
-/// Refuses those who come to a world that is full, as `POST /join` does. Those who play there
-/// already, and those it belongs to, may follow it all the same.
+/// Rejects users who come to a full world, as `POST /join` does. Users who already play there and
+/// those with all rights may follow it anyway.
 ///
 /// # Errors
-/// 409.
+/// 409 when the world is full.
 pub async fn must_have_room(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     world: &WorldRow,
 ) -> Result<(), ApiError> {
     let server = platform.fleet().server(&world.spec.world_id);
@@ -149,38 +149,41 @@ pub async fn must_have_room(
     Err(FleetError::WorldFull { max_players }.into())
 }
 
-/// Asks the process of a world.
+/// Sends a request to the process of a world.
 ///
 /// # Errors
-/// 503 when it does not answer.
-pub async fn ask(
+/// 503 when the process does not respond.
+pub async fn send(
     platform: &Platform,
     server: &WorldProcess,
     request: &OutsideRequest,
 ) -> Result<OutsideReply, ApiError> {
-    let silent = || {
+    let unavailable = || {
         ApiError::unavailable(
             "world_silent",
-            "the world's server does not answer; try again in a moment",
+            "the world's server does not respond; try again in a moment",
             1,
         )
     };
-    let door = platform.fleet().door(server).ok_or_else(silent)?;
-    let answer = client()
-        .post(format!("{}/outside", door.url))
-        .bearer_auth(&door.token)
+    let endpoint = platform
+        .fleet()
+        .internal_endpoint(server)
+        .ok_or_else(unavailable)?;
+    let response = client()
+        .post(format!("{}/outside", endpoint.url))
+        .bearer_auth(&endpoint.token)
         .json(request)
-        .timeout(PATIENCE)
+        .timeout(WORLD_TIMEOUT)
         .send()
         .await
         .and_then(reqwest::Response::error_for_status);
-    let answer = match answer {
-        Ok(answer) => answer.json().await,
+    let reply = match response {
+        Ok(response) => response.json().await,
         Err(error) => Err(error),
     };
-    answer.map_err(|error| {
-        tracing::warn!(%error, world = server.spec.world_id, "a world does not answer");
-        silent()
+    reply.map_err(|error| {
+        tracing::warn!(%error, world = server.spec.world_id, "a world does not respond");
+        unavailable()
     })
 }
 
@@ -192,9 +195,9 @@ fn client() -> &'static reqwest::Client {
     })
 }
 
-/// A refusal of a world, in the form of ours.
+/// Converts a refusal of a world to an API error.
 pub fn refused(code: &str, message: String) -> ApiError {
-    // Codes are fixed words; one that we do not know is told in the message.
+    // Error codes are static strings; the message carries an unknown code's meaning.
     let known = [
         "spells_not_allowed",
         "no_such_spell",
@@ -231,52 +234,55 @@ pub fn refused(code: &str, message: String) -> ApiError {
 /// `POST /internal/worlds/{id}/news`.
 ///
 /// # Errors
-/// 400 for more than a world of ours tells at once.
+/// 400 when there are more events than a game server sends in one request.
 pub async fn news(
     State(platform): State<Platform>,
     Caller(server): Caller,
     ApiJson(news): ApiJson<OutsideNews>,
 ) -> Result<StatusCode, ApiError> {
     if news.casts.len() > NEWS_MAX || news.ops.len() > NEWS_MAX {
-        return Err(ApiError::bad_request("invalid_news", "too much at once"));
+        return Err(ApiError::bad_request(
+            "invalid_news",
+            "too many events in one request",
+        ));
     }
     let world_id = &server.spec.world_id;
     let sockets = platform.sockets();
-    let followers = Followers::of(world_id, news.near_only);
+    let followers = Audience::of(world_id, news.near_only);
     let timestamp = rfc3339(platform.clock().now_ms());
     for cast in news.casts {
-        sockets.tell_cast(&followers, cast, &timestamp);
+        sockets.send_cast(&followers, cast, &timestamp);
     }
-    sockets.tell_ops(&followers, &news.ops);
+    sockets.send_ops(&followers, &news.ops);
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// An operation of a world's log, as followers are told.
+/// An operation of a world's log, as it is sent to followers.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct ToldOp {
-    /// Its place in the log.
+pub struct OpEvent {
+    /// Sequence number in the log.
     pub op_id: u64,
-    /// terrain, build, unbuild or clear.
+    /// Kind of operation: terrain, build, unbuild or clear.
     pub op_type: String,
-    /// What was done.
+    /// Parameters of the operation.
     pub op_data: serde_json::Value,
-    /// Who asked for it; none for a script.
+    /// User who requested it; `None` for a script.
     #[serde(rename = "by")]
     pub by: Option<String>,
 }
 
-/// One page of a world's log, from behind `after`: all of it, or what one person
-/// did and what is gone.
+/// One page of a world's log after `after`. With `by`, only the operations of one user and
+/// removals.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn log(
     db: &AnyPool,
     world_id: &str,
     by: Option<&str>,
     after: i64,
     limit: i64,
-) -> Result<Vec<ToldOp>, sqlx::Error> {
+) -> Result<Vec<OpEvent>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT op_id, op_type, op_data, player_id FROM world_ops
          WHERE world_id = $1 AND op_id > $2 AND ($3 = '' OR player_id = $3 OR op_type IN ('unbuild', 'clear'))
@@ -288,34 +294,34 @@ pub async fn log(
     .bind(limit)
     .fetch_all(db)
     .await?;
-    let told = rows.iter().map(|row| {
+    let events = rows.iter().map(|row| {
         let data: String = row.try_get("op_data")?;
         let by: String = row.try_get("player_id")?;
-        Ok(ToldOp {
+        Ok(OpEvent {
             op_id: row.try_get::<i64, _>("op_id")?.cast_unsigned(),
             op_type: row.try_get("op_type")?,
             op_data: plain(serde_json::from_str(&data).unwrap_or_default()),
             by: Some(by).filter(|by| !by.is_empty()),
         })
     });
-    told.collect()
+    events.collect()
 }
 
-/// Where the log of a world ends.
+/// Positions in the log of a world.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogEnds {
-    /// Its newest operation.
+    /// Sequence number of the newest operation.
     pub newest: u64,
-    /// The last one that only the checkpoint has.
+    /// Sequence number of the last operation that is only in the checkpoint.
     pub checkpoint: u64,
-    /// Whether players there are told only of what is near.
+    /// Whether operations are replicated only to players near them.
     pub near_only: bool,
 }
 
-/// Where the log of a world ends.
+/// Reads the positions in the log of a world.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn log_ends(db: &AnyPool, world_id: &str) -> Result<LogEnds, sqlx::Error> {
     let row =
         sqlx::query("SELECT op_seq, checkpoint_seq, near_only FROM world_runs WHERE world_id = $1")
@@ -333,15 +339,15 @@ pub async fn log_ends(db: &AnyPool, world_id: &str) -> Result<LogEnds, sqlx::Err
     })
 }
 
-/// An operation that has just been logged.
-pub fn told(op: &LoggedOp) -> ToldOp {
+/// The event of an operation that was just logged.
+pub fn op_event(op: &LoggedOp) -> OpEvent {
     let data = serde_json::to_value(&op.op).unwrap_or_default();
     let kind = match &data {
         serde_json::Value::Object(map) => map.keys().next().map(|kind| kind.to_lowercase()),
         serde_json::Value::String(kind) => Some(kind.to_lowercase()),
         _ => None,
     };
-    ToldOp {
+    OpEvent {
         op_id: op.seq,
         op_type: kind.unwrap_or_default(),
         op_data: plain(data),
@@ -349,8 +355,8 @@ pub fn told(op: &LoggedOp) -> ToldOp {
     }
 }
 
-/// `{"Terrain": {…}}` without its outer part, and shapes as `radius` or `size`,
-/// as every other interface writes them.
+/// Removes the outer part of `{"Terrain": {…}}` and writes shapes as `radius` or `size`, as the
+/// other interfaces do.
 fn plain(data: serde_json::Value) -> serde_json::Value {
     let serde_json::Value::Object(map) = data else {
         return serde_json::json!({});

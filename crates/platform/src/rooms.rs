@@ -1,7 +1,6 @@
-//! `/api/rooms/{code}/ws`: one public port reaches every world. A
-//! WebSocket is passed through message by message, with its subprotocol and
-//! query; who may enter is for the game server and its ticket to say. Who has a session and no
-//! ticket gets one on the way in (`entry.rs`).
+//! `/api/rooms/{code}/ws`: reaches every world through the public port. Proxies a WebSocket message
+//! by message, with its subprotocol and query. The game server checks the ticket; a client with a
+//! session and no ticket gets one during the upgrade (`entry.rs`).
 
 mod entry;
 mod newcomers;
@@ -26,7 +25,7 @@ use utoipa_axum::routes;
 
 use self::entry::Entry;
 pub use self::newcomers::Newcomers;
-use self::relay::{Patience, Upstream, relay};
+use self::relay::{IdleTimeouts, Upstream, relay};
 use crate::api::ErrorBody;
 use crate::error::ApiError;
 use crate::extract::ApiPath;
@@ -34,43 +33,43 @@ use crate::fleet::Phase;
 use crate::limits::ClientAddress;
 use crate::{Platform, address, ids, worlds};
 
-/// Largest WebSocket message from a server: its longest message and the
-/// length before it, with room for what leaves in the same tick.
+/// Largest WebSocket message from a game server: its longest message with the length prefix, and
+/// the messages sent in the same tick.
 const DOWN_BYTES_MAX: usize = SERVER_MESSAGE_BYTES_MAX + 1024 * 1024;
-/// What may wait in one socket before its sender has to wait too.
+/// Bytes buffered in one socket before its sender is blocked.
 const SLACK_BYTES: usize = 256 * 1024;
-/// The library's default of 128 KiB is zeroed at every read and held per player.
+/// The library's default of 128 KiB is zeroed at every read and allocated per player.
 const READ_BUFFER_BYTES: usize = 8 * 1024;
-/// What the system may hold of a server's messages for a client that does not
-/// read. The rest stays with the server, which knows what to leave out.
+/// Kernel buffer for messages to a client that does not read. Further messages stay in the game
+/// server, which can drop outdated ones.
 const KERNEL_BUFFER_BYTES: u32 = 128 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const QUERY_BYTES_MAX: usize = 4 * 1024;
 
-/// What this file answers.
+/// The proxy route.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(proxy))
 }
 
-/// A way into a world through the platform's own port.
+/// Connects to a world through the platform's own port.
 ///
-/// A WebSocket to the world's server, for those who cannot reach its port.
+/// A WebSocket to the world's game server, for clients that cannot reach its port.
 #[utoipa::path(get, path = "/api/rooms/{code}/ws", tag = "joining",
     params(
         ("code" = String, Path, description = "room code of the world"),
         ("ticket" = Option<String>, Query, description = "ticket of POST /join; may also be sent in the first message"),
-        ("token" = Option<String>, Query, description = "session token, instead of a ticket: joins the room as POST /join does"),
-        ("resumeToken" = Option<String>, Query, description = "with `token`: of the last welcome, to come back"),
+        ("token" = Option<String>, Query, description = "session token instead of a ticket: joins the room as POST /join does"),
+        ("resumeToken" = Option<String>, Query, description = "with `token`: resume token of the last welcome, to reconnect"),
     ),
     responses(
         (status = 101, description = "the WebSocket is open"),
-        (status = 400, description = "this is not a WebSocket", body = ErrorBody),
-        (status = 401, description = "the session is not known", body = ErrorBody),
-        (status = 403, description = "you are suspended", body = ErrorBody),
+        (status = 400, description = "the request is not a WebSocket upgrade", body = ErrorBody),
+        (status = 401, description = "missing or invalid session", body = ErrorBody),
+        (status = 403, description = "the caller is suspended", body = ErrorBody),
         (status = 404, description = "no such room", body = ErrorBody),
-        (status = 409, description = "its world sleeps: join it first", body = ErrorBody),
-        (status = 429, description = "too many sockets of your address; show their tickets first", body = ErrorBody),
-        (status = 503, description = "its server is starting or cannot be reached, or too many sockets are open", body = ErrorBody),
+        (status = 409, description = "the world is not running: join it first", body = ErrorBody),
+        (status = 429, description = "too many sockets from this address have not sent a ticket", body = ErrorBody),
+        (status = 503, description = "the game server is starting or cannot be reached, or too many sockets are open", body = ErrorBody),
     )
 )]
 pub async fn proxy(
@@ -94,7 +93,7 @@ pub async fn proxy(
     let permit = platform.socket_permit().ok_or_else(|| {
         ApiError::unavailable(
             "too_many_sockets",
-            "too many players connect through here; try again",
+            "too many players are connected through this port; try again",
             5,
         )
     })?;
@@ -106,8 +105,8 @@ pub async fn proxy(
     let room = room(&platform, &code).await?;
     let (mut upstream, protocol) = connect(&room, query, &headers, address).await?;
     if let Some(handshake) = handshake {
-        let said = upstream.send(tungstenite::Message::text(handshake)).await;
-        said.map_err(|error| unreachable(room.target, &error))?;
+        let sent = upstream.send(tungstenite::Message::text(handshake)).await;
+        sent.map_err(|error| unreachable(room.target, &error))?;
     }
     let mut upgrade = upgrade
         .max_message_size(CLIENT_MESSAGE_BYTES_MAX)
@@ -119,21 +118,21 @@ pub async fn proxy(
         upgrade = upgrade.protocols([protocol]);
     }
     let limits = &platform.settings().limits;
-    let patience = Patience {
+    let timeouts = IdleTimeouts {
         silence_max: limits.proxied_silence_max,
         idle_max: limits.proxied_idle_max,
     };
     Ok(upgrade.on_upgrade(move |client| async move {
-        relay(client, upstream, patience, newcomer).await;
+        relay(client, upstream, timeouts, newcomer).await;
         drop(permit);
     }))
 }
 
-/// The server behind a room code.
+/// The game server of a room code.
 struct Room {
     target: SocketAddr,
-    /// Shows the server that we are its platform; not known yet of one that
-    /// outlived the last platform.
+    /// Authenticates the platform to the server. Not known for an adopted server before its first
+    /// heartbeat.
     token: Option<String>,
 }
 
@@ -148,16 +147,16 @@ async fn room(platform: &Platform, code: &str) -> Result<Room, ApiError> {
             .ok_or_else(worlds::unknown_room)?,
     };
     let fleet = platform.fleet();
-    let server = fleet.server(&world_id).ok_or_else(asleep)?;
+    let server = fleet.server(&world_id).ok_or_else(not_running)?;
     let endpoints = match server.phase() {
         Phase::Ready(endpoints) => endpoints,
-        Phase::Starting => return Err(starting(fleet.usual_start())),
-        // It broke down. Whoever was in it has a place in the next process.
+        Phase::Starting => return Err(starting(fleet.average_start())),
+        // The process crashed. Its players have reserved slots in the next one.
         Phase::BackingOff { until } => {
             let pause = until.saturating_duration_since(Instant::now());
-            return Err(starting(pause + fleet.usual_start()));
+            return Err(starting(pause + fleet.average_start()));
         }
-        Phase::Stopping | Phase::Ended(_) => return Err(asleep()),
+        Phase::Stopping | Phase::Ended(_) => return Err(not_running()),
     };
     let local = address::local_ip(fleet.host());
     Ok(Room {
@@ -166,7 +165,7 @@ async fn room(platform: &Platform, code: &str) -> Result<Room, ApiError> {
     })
 }
 
-fn asleep() -> ApiError {
+fn not_running() -> ApiError {
     ApiError::new(
         StatusCode::CONFLICT,
         "world_asleep",
@@ -179,8 +178,7 @@ fn starting(wait: Duration) -> ApiError {
     ApiError::unavailable("world_starting", message, wait.as_secs() + 1)
 }
 
-/// All subprotocols that a client names, in one header: it may have written them
-/// into several.
+/// All subprotocols that a client offers in one header; the client may send several headers.
 fn subprotocols(headers: &HeaderMap) -> Option<String> {
     let values = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
     let names: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
@@ -189,7 +187,7 @@ fn subprotocols(headers: &HeaderMap) -> Option<String> {
 
 fn unreachable(target: SocketAddr, error: &dyn std::fmt::Display) -> ApiError {
     tracing::warn!(%target, %error, "could not reach a game server");
-    let message = "the world's server did not answer; join again";
+    let message = "the world's server did not respond; join again";
     ApiError::unavailable("server_unreachable", message, 1)
 }
 
@@ -216,14 +214,14 @@ async fn connect(
         request = request.header(header::SEC_WEBSOCKET_PROTOCOL, protocols);
     }
     if let (Some(token), Some(client)) = (&room.token, client) {
-        // Else all who come through here would share one address's bounds.
+        // Otherwise all proxied clients would share the limits of one address.
         request = request
             .header(header::AUTHORIZATION, format!("Bearer {token}"))
             .header(CLIENT_ADDRESS_HEADER, client.to_string());
     }
     let request = request
         .body(())
-        .map_err(|_| ApiError::bad_request("invalid_query", "the query cannot be passed on"))?;
+        .map_err(|_| ApiError::bad_request("invalid_query", "the query cannot be forwarded"))?;
     let config = WebSocketConfig::default()
         .max_message_size(Some(DOWN_BYTES_MAX))
         .max_frame_size(Some(DOWN_BYTES_MAX))
@@ -237,7 +235,7 @@ async fn connect(
         };
         socket.set_recv_buffer_size(KERNEL_BUFFER_BYTES)?;
         let stream = socket.connect(target).await?;
-        // Small packets many times a second: waiting to fill a segment is lag.
+        // Packets are small and frequent; waiting to fill a segment would add latency.
         stream.set_nodelay(true)?;
         client_async_with_config(request, stream, Some(config)).await
     };

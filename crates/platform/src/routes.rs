@@ -1,4 +1,4 @@
-//! The map of the REST interface: every address, its handler and its bounds.
+//! All HTTP routes: path, handler and limits.
 
 use std::time::Duration;
 
@@ -11,19 +11,18 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, accounts, admin, console, datastore, health, internal, join, moderation, openapi,
-    profiles, remote_commands, rooms, scripts, site, social, socketio, spells, store, world_log,
+    Platform, accounts, admin, catalog, console, datastore, health, internal, join, moderation,
+    openapi, profiles, remote_commands, rooms, scripts, site, social, socketio, spells, world_log,
     worlds,
 };
 
-/// A slow line may take this long for a large package.
+/// Upload of a large package over a slow connection.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// A full batch of requests to the store, with room for what JSON adds; more
-/// than a report of scripts takes.
+/// A full batch of data store requests with the overhead of JSON. Console reports are smaller.
 const REPORT_BODY_BYTES_MAX: usize = 4 * frolic_protocol::store::BATCH_BYTES_MAX;
 
-/// Everything the control plane answers.
+/// The router of the control plane.
 pub fn router(platform: Platform) -> Router {
     let limits = platform.settings().limits.clone();
     let rated = from_fn_with_state(platform.clone(), limit_rate);
@@ -33,7 +32,7 @@ pub fn router(platform: Platform) -> Router {
         .merge(join::routes())
         .merge(worlds::rest::routes())
         .merge(worlds::helpers::routes())
-        .merge(store::routes())
+        .merge(catalog::routes())
         .merge(profiles::routes())
         .merge(social::routes())
         .merge(moderation::routes())
@@ -62,12 +61,12 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}/news", post(remote_commands::news))
         .layer(DefaultBodyLimit::max(REPORT_BODY_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
-    let pictures = store::picture_routes()
+    let pictures = catalog::picture_routes()
         .layer(rated.clone())
-        .layer(DefaultBodyLimit::max(store::PICTURE_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(catalog::PICTURE_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let uploads = OpenApiRouter::new()
-        .merge(store::upload_routes().layer(rated))
+        .merge(catalog::upload_routes().layer(rated))
         .route("/internal/worlds/{id}/scripts", post(scripts::publish))
         .route("/internal/worlds/{id}/keep", post(world_log::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))

@@ -1,5 +1,5 @@
-//! Client scripts of running worlds: the platform signs their lists and serves
-//! their content below `/cdn`.
+//! Publishes the client scripts of running worlds: signs their lists and serves their
+//! content below `/cdn`.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -17,17 +17,17 @@ use crate::extract::ApiJson;
 use crate::ids;
 use crate::internal::Caller;
 
-/// Text of one list.
+/// Maximum size of a list.
 const LIST_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// One script or bundle, unpacked.
+/// Maximum size of one script or bundle, uncompressed.
 const CONTENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// `POST /internal/worlds/{id}/scripts`: signs a world's list for its own
-/// game, and takes content that the list names. A game server that was taken
-/// over can have lists of its own game signed, and nothing else.
+/// `POST /internal/worlds/{id}/scripts`: signs a world's script list for its own game
+/// and stores the content that the list names. A compromised game server can have
+/// only lists of its own game signed.
 ///
 /// # Errors
-/// 400 for what is no list of this game, or content that it does not name.
+/// 400 for a list of another game, or content that the list does not name.
 pub async fn publish(
     State(platform): State<Platform>,
     Caller(server): Caller,
@@ -35,26 +35,26 @@ pub async fn publish(
 ) -> Result<Json<PublishedScripts>, ApiError> {
     let bad = |message: &str| ApiError::bad_request("bad_scripts", message);
     if request.list.len() > LIST_BYTES_MAX {
-        return Err(bad("the list of scripts is too large"));
+        return Err(bad("the script list is too large"));
     }
     let list: ScriptList =
         serde_json::from_str(&request.list).map_err(|error| bad(&error.to_string()))?;
     if list.game_id != server.spec.game_id {
-        return Err(bad("these are scripts of another game"));
+        return Err(bad("the script list is of another game"));
     }
-    // Not even by mistake.
+    // The source of server scripts must never reach clients, even by mistake.
     let is_secret = |context| context == RunContext::Server;
     if list.scripts.iter().any(|s| is_secret(s.run_context)) {
-        return Err(bad("the list names a script of the server"));
+        return Err(bad("the script list names a server script"));
     }
     let of_scripts = list.scripts.iter().map(|script| &script.hash);
     let of_bundles = list.bundles.iter().map(|bundle| &bundle.hash);
     let named: BTreeSet<&str> = of_scripts.chain(of_bundles).map(String::as_str).collect();
     for content in &request.contents {
-        let content = unpack(content).ok_or_else(|| bad("content that is no zstd frame"))?;
+        let content = unpack(content).ok_or_else(|| bad("the content is not a zstd frame"))?;
         let hash = format!("sha256:{}", ids::sha256_hex(&content));
         if !named.contains(hash.as_str()) {
-            return Err(bad("content that the list does not name"));
+            return Err(bad("the script list does not name this content"));
         }
         platform.script_blobs().put(&content).await?;
     }

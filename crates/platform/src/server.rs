@@ -1,9 +1,9 @@
-//! Listening: takes connections with bounds on their number and on the time
-//! that their request heads may take, and winds down in order.
+//! The HTTP listener: accepts a limited number of connections, limits the time for request headers,
+//! and shuts down in order.
 //!
-//! With a certificate the port speaks TLS. Two kinds of plain HTTP are still
-//! answered on it: game servers of this machine, which trust the machine and
-//! know no certificate, and browsers, which are sent to `https`.
+//! With a certificate the port serves TLS. Two kinds of plain HTTP are still handled: requests of
+//! game servers on this machine, which do not know the certificate, and browsers, which are
+//! redirected to `https`.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -30,21 +30,21 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use crate::store::recorder;
+use crate::catalog::recorder;
 use crate::tls::Certificate;
 use crate::{Platform, cleanup, health, routes};
 
-/// How long open requests get to finish once the fleet is down.
-const WIND_DOWN: Duration = Duration::from_secs(2);
-/// How every conversation in TLS begins: a record of its handshake.
+/// Time that open requests have to finish after the fleet has stopped.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+/// First byte of every TLS connection: the type of a handshake record.
 const TLS_HANDSHAKE_BYTE: u8 = 0x16;
-/// Rest after an accept that failed, most likely for want of descriptors.
+/// Pause after a failed accept, most likely because file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Why the platform cannot listen.
+/// Reason why the platform cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Somebody else has the port.
+    /// Another program uses the port.
     #[error("port {port} on {host} is in use; stop the program that uses it, or choose another with --port {} (or PORT)", if *port == u16::MAX { 5001 } else { port + 1 })]
     PortInUse {
         /// Address.
@@ -52,22 +52,23 @@ pub enum BindError {
         /// Port.
         port: u16,
     },
-    /// Anything else.
+    /// Any other error of the system.
     #[error("could not listen on {host} port {port}: {source}")]
     Other {
         /// Address.
         host: IpAddr,
         /// Port.
         port: u16,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// Binds the platform's port, before anything costly is done.
+/// Opens the platform's port. Called before expensive startup work, so that a used port is reported
+/// early.
 ///
 /// # Errors
-/// [`BindError`].
+/// [`BindError`] when the port cannot be opened.
 pub async fn bind(host: IpAddr, port: u16) -> Result<TcpListener, BindError> {
     TcpListener::bind(SocketAddr::new(host, port))
         .await
@@ -78,12 +79,12 @@ pub async fn bind(host: IpAddr, port: u16) -> Result<TcpListener, BindError> {
 }
 
 impl Platform {
-    /// Serves until `shutdown` completes, then stops the game servers (they
-    /// still reach `/internal` meanwhile) and closes what is open.
+    /// Serves until `shutdown` completes, then stops the game servers, which can still reach
+    /// `/internal` meanwhile, and closes open connections.
     pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
         let (stop, stopped) = watch::channel(false);
         let accepting = tokio::spawn(accept(self.clone(), listener, stopped));
-        let sweeping = tokio::spawn(cleanup::sweep_forever(self.clone()));
+        let cleaning = tokio::spawn(cleanup::run_forever(self.clone()));
         let recording = tokio::spawn(recorder::record_forever(self.clone()));
         let building = tokio::spawn(crate::spells::worker::run(self.clone()));
         let watching = tokio::spawn(health::watch(self.clone()));
@@ -96,7 +97,7 @@ impl Platform {
             }
         });
         shutdown.await;
-        sweeping.abort();
+        cleaning.abort();
         building.abort();
         renewing.abort();
         watching.abort();
@@ -108,7 +109,7 @@ impl Platform {
         }
         recording.abort();
         if let Err(error) = self.recorder().flush(self.db()).await {
-            tracing::warn!(%error, "the last plays and errors of games were not written");
+            tracing::warn!(%error, "could not write the last play and error counts of games");
         }
         self.db().close().await;
     }
@@ -116,11 +117,11 @@ impl Platform {
 
 async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
     let limits = platform.settings().limits.clone();
-    let places = Arc::new(Semaphore::new(limits.connections_max));
+    let permits = Arc::new(Semaphore::new(limits.connections_max));
     let app = routes::router(platform.clone());
     let mut connections = JoinSet::new();
     loop {
-        // Finished connections leave the set, else it would only grow.
+        // Finished connections are removed, because the set would otherwise only grow.
         while connections.try_join_next().is_some() {}
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -128,14 +129,14 @@ async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::R
         };
         match accepted {
             Ok((stream, peer)) => {
-                let Ok(place) = places.clone().try_acquire_owned() else {
-                    tracing::warn!(%peer, "too many connections; one was refused");
+                let Ok(permit) = permits.clone().try_acquire_owned() else {
+                    tracing::warn!(%peer, "too many connections; refused one");
                     continue;
                 };
                 let connection = Connection {
                     stream,
                     peer,
-                    place,
+                    permit,
                     tls: platform.certificate().map(Certificate::acceptor),
                     header_timeout: limits.header_timeout,
                     stopped: stopped.clone(),
@@ -149,7 +150,7 @@ async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::R
         }
     }
     drop(listener);
-    let _ = timeout(WIND_DOWN, async {
+    let _ = timeout(SHUTDOWN_GRACE, async {
         while connections.join_next().await.is_some() {}
     })
     .await;
@@ -158,8 +159,8 @@ async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::R
 struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
-    place: OwnedSemaphorePermit,
-    /// Where the platform speaks TLS.
+    permit: OwnedSemaphorePermit,
+    /// Set if the platform serves TLS.
     tls: Option<TlsAcceptor>,
     header_timeout: Duration,
     stopped: watch::Receiver<bool>,
@@ -170,37 +171,37 @@ impl Connection {
         let Self {
             stream,
             peer,
-            place,
+            permit,
             tls,
             header_timeout,
             stopped,
         } = self;
         let _ = stream.set_nodelay(true);
         let from_here = is_local(&stream, peer);
-        let line = Line {
+        let http = HttpConnection {
             peer,
             from_here,
             header_timeout,
             stopped,
         };
         match tls {
-            None => line.serve(stream, Speech::AsConfigured, app).await,
+            None => http.serve(stream, Scheme::AsConfigured, app).await,
             Some(tls) => match timeout(header_timeout, secure(stream, tls)).await {
                 Ok(Ok(Secured::Tls(stream))) => {
-                    line.serve(*stream, Speech::AsConfigured, app).await;
+                    http.serve(*stream, Scheme::AsConfigured, app).await;
                 }
                 Ok(Ok(Secured::Plain(stream))) => {
-                    line.serve(stream, Speech::Plain, app).await;
+                    http.serve(stream, Scheme::Plain, app).await;
                 }
-                Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS came about"),
+                Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
                 Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
             },
         }
-        drop(place);
+        drop(permit);
     }
 }
 
-/// What a client of a port with TLS turned out to speak.
+/// Protocol that a client of a TLS port turned out to use.
 enum Secured {
     Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
     Plain(TcpStream),
@@ -216,29 +217,29 @@ async fn secure(stream: TcpStream, tls: TlsAcceptor) -> io::Result<Secured> {
     Ok(Secured::Tls(Box::new(stream)))
 }
 
-/// Whether both ends are on this machine.
+/// Whether the peer is on this machine.
 fn is_local(stream: &TcpStream, peer: SocketAddr) -> bool {
     let peer = peer.ip().to_canonical();
     let same = |own: SocketAddr| own.ip().to_canonical() == peer;
     peer.is_loopback() || stream.local_addr().is_ok_and(same)
 }
 
-/// How a client speaks to us.
+/// Whether a connection uses TLS as configured.
 #[derive(Clone, Copy)]
-enum Speech {
-    /// As the operator wants it.
+enum Scheme {
+    /// As configured by the operator.
     AsConfigured,
-    /// Without TLS, where there should be.
+    /// Plain HTTP although TLS is configured.
     Plain,
 }
 
-/// Whether a request was sent by a program on this machine. A proxy counts as
-/// one: it is no proof of who is asking.
+/// Whether the peer of a request is on this machine. A reverse proxy counts as well, so this does
+/// not authenticate the client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FromThisMachine(pub bool);
 
-/// A connection whose bytes can be read as HTTP.
-struct Line {
+/// A connection that carries HTTP, after TLS.
+struct HttpConnection {
     peer: SocketAddr,
     /// Whether the client is on this machine.
     from_here: bool,
@@ -246,8 +247,8 @@ struct Line {
     stopped: watch::Receiver<bool>,
 }
 
-impl Line {
-    async fn serve<S>(mut self, stream: S, speech: Speech, app: Router)
+impl HttpConnection {
+    async fn serve<S>(mut self, stream: S, scheme: Scheme, app: Router)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -257,7 +258,7 @@ impl Line {
             request.extensions_mut().insert(FromThisMachine(from_here));
             let app = app.clone();
             async move {
-                if matches!(speech, Speech::Plain)
+                if matches!(scheme, Scheme::Plain)
                     && !(from_here && request.uri().path().starts_with("/internal/"))
                 {
                     return Ok(to_https(&request));
@@ -285,8 +286,8 @@ impl Line {
     }
 }
 
-/// Sends a client that spoke plain HTTP to the same place with TLS. Not for
-/// ever: browsers would remember it after TLS was turned off again.
+/// Redirects a plain HTTP request to `https`. The redirect is temporary, because browsers would
+/// remember a permanent one after TLS is disabled again.
 fn to_https<B>(request: &Request<B>) -> Response<Body> {
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
@@ -294,12 +295,12 @@ fn to_https<B>(request: &Request<B>) -> Response<Body> {
         .uri()
         .path_and_query()
         .map_or("/", |path| path.as_str());
-    let message = "this port speaks https\n";
+    let message = "this port requires https\n";
     match host.filter(|host| !host.as_str().contains('@')) {
         Some(host) => {
-            let place = format!("https://{host}{path}");
+            let location = format!("https://{host}{path}");
             let headers = [
-                (header::LOCATION, place),
+                (header::LOCATION, location),
                 (header::CONNECTION, "close".to_owned()),
             ];
             (StatusCode::TEMPORARY_REDIRECT, headers, message).into_response()
@@ -309,6 +310,6 @@ fn to_https<B>(request: &Request<B>) -> Response<Body> {
 }
 
 async fn wait_for_stop(stopped: &mut watch::Receiver<bool>) {
-    // A sender that is gone means the same.
+    // A dropped sender means stop as well.
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }

@@ -1,4 +1,4 @@
-//! What an operator can set, with the numbers the specification gives.
+//! Settings of the control plane, with the defaults of the specification.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frolic_protocol::fleet::CLOSE_LIMIT_S;
 
-use crate::blobs::BlobPlace;
+use crate::blobs::BlobLocation;
 use crate::tls::TlsSettings;
 
 /// Settings of a control plane. Start from [`Settings::new`].
@@ -16,67 +16,68 @@ pub struct Settings {
     pub host: IpAddr,
     /// Port to listen on; 0 picks a free one.
     pub port: u16,
-    /// Folder of everything that is kept.
+    /// Directory of all persistent files.
     pub data_dir: PathBuf,
-    /// Where the tables are; SQLite in `data_dir` when absent.
+    /// Database connection URL; an SQLite file in `data_dir` when absent.
     pub database_url: Option<String>,
-    /// Where the blobs are; a folder inside `data_dir` when absent.
-    pub blobs: Option<BlobPlace>,
-    /// Where game servers record their worlds; nowhere when absent. Reports
-    /// carry what is there.
+    /// Blob storage; a directory inside `data_dir` when absent.
+    pub blobs: Option<BlobLocation>,
+    /// Directory for world recordings. Recording is off when absent. Reports attach
+    /// the recording of the reported world.
     pub record_dir: Option<PathBuf>,
-    /// What game servers send one player at most; their own default when
-    /// absent.
+    /// Snapshot bandwidth limit per player, in bytes per second; the game server's
+    /// own default when absent.
     pub client_bytes_per_second: Option<u32>,
-    /// Whether the ports of game servers are out of reach of players, who then
-    /// come through the platform's.
+    /// Whether all player connections go through the platform's port, because the
+    /// ports of game servers are not reachable from outside.
     pub single_port: bool,
     /// Whether names and chat are filtered.
     pub text_filter: bool,
-    /// Signs tickets. Never a known default: the caller makes one.
+    /// Signs tickets. The caller must generate it: it has no default, because a known
+    /// default would allow forged tickets.
     pub secret_key: Vec<u8>,
-    /// Opens `/admin`; without it those endpoints are closed.
+    /// Bearer token for `/admin`. Those endpoints are disabled without it.
     pub admin_token: Option<String>,
-    /// Certificate and key, to speak TLS without a proxy in front.
+    /// Certificate and key for TLS without a reverse proxy.
     pub tls: Option<TlsSettings>,
-    /// An issuer of identities beside our own passwords.
+    /// External issuer of identities, in addition to local passwords.
     pub identity: Option<IdentitySettings>,
-    /// The game that a join without any id opens.
+    /// The game that a join without an id opens.
     pub default_game: Option<String>,
-    /// Whether worlds pass on what all client scripts print, as on the machine of
-    /// a creator; else only while the console is looked at.
+    /// Whether worlds always forward the output of client scripts, for a creator's
+    /// own machine; otherwise only while a console is open.
     pub client_prints: bool,
-    /// How long a login lasts.
+    /// Lifetime of a session.
     pub session_lifetime: Duration,
-    /// How long an account stays signed in without being used, where its owner asked for that.
+    /// Idle lifetime of an account session whose owner chose to stay signed in.
     pub remembered_lifetime: Duration,
-    /// How long a world that is not persistent is kept asleep.
-    pub world_keep: Duration,
+    /// How long a stopped world that is not persistent is retained.
+    pub world_retention: Duration,
     /// Life cycle of game servers.
     pub fleet: FleetSettings,
-    /// Bounds on what clients may ask.
+    /// Limits on requests and connections.
     pub limits: LimitSettings,
-    /// Bounds on what games may keep.
-    pub store: StoreSettings,
+    /// Storage limits per game.
+    pub datastore: DatastoreSettings,
 }
 
-/// Whose JWTs are believed.
+/// A trusted issuer of JWTs.
 #[derive(Clone, Debug)]
 pub struct IdentitySettings {
-    /// Where the issuer publishes its keys.
+    /// URL of the issuer's JWKS (public keys).
     pub jwks_url: String,
-    /// What its tokens must have as `iss`.
+    /// Required `iss` claim.
     pub issuer: String,
-    /// What its tokens must have as `aud`; without it, tokens that the issuer
-    /// made for other sites are believed too.
+    /// Required `aud` claim. Without it, tokens that the issuer made for other sites
+    /// are accepted too.
     pub audience: Option<String>,
-    /// Time between two fetches of the keys, however many tokens name one
-    /// that is not known.
+    /// Minimum time between two fetches of the keys. Bounds the fetches that tokens
+    /// with unknown key ids can cause.
     pub keys_retry_after: Duration,
 }
 
 impl IdentitySettings {
-    /// An issuer and its keys, for every audience.
+    /// An issuer whose tokens are accepted for every audience.
     pub fn new(jwks_url: String, issuer: String) -> Self {
         Self {
             jwks_url,
@@ -87,74 +88,78 @@ impl IdentitySettings {
     }
 }
 
-/// How much the scripts of one game may keep.
+/// Datastore limits of one game.
 #[derive(Clone, Debug)]
-pub struct StoreSettings {
-    /// Keys of the game and of all its players, and places in its rankings.
+pub struct DatastoreSettings {
+    /// Maximum number of keys of the game and all its players, and of entries in its
+    /// rankings.
     pub keys_per_game: i64,
-    /// Bytes of keys and values.
+    /// Maximum total size of keys and values, in bytes.
     pub bytes_per_game: i64,
 }
 
 /// How game servers are started, watched and stopped.
 #[derive(Clone, Debug)]
 pub struct FleetSettings {
-    /// From launch to `ready`, before the process counts as failed.
+    /// Maximum time from launch to `ready`; after it the start counts as failed.
     pub start_timeout: Duration,
-    /// Silence after which a server that was ready counts as hung.
+    /// Time without a heartbeat after which a ready server counts as hung.
     pub heartbeat_timeout: Duration,
-    /// From being asked to stop until the process is killed.
+    /// Time from the stop request until the process is killed.
     pub stop_grace: Duration,
-    /// Wait before the first restart after a crash; doubles each time.
+    /// Delay before the first restart after a crash; doubles with each further crash.
     pub backoff_first: Duration,
-    /// Longest wait between restarts.
+    /// Longest delay between restarts.
     pub backoff_max: Duration,
-    /// A server that ran this long starts a new count of crashes.
+    /// Uptime after which the crash count starts again from zero.
     pub steady_after: Duration,
-    /// Crashes in a row after which the world is given up until asked for again.
+    /// Consecutive crashes after which the world is not restarted until a join
+    /// requests it.
     pub crashes_max: u32,
-    /// How long a join holds a place for a client that has not connected yet.
+    /// How long a join reserves a player slot before the client connects.
     pub reservation: Duration,
-    /// How long a place waits for somebody whose game server broke down.
+    /// How long a slot stays reserved for a player whose game server crashed.
     pub resume_hold: Duration,
-    /// Game servers that run at once.
+    /// Maximum number of game servers that run at the same time.
     pub servers_max: usize,
-    /// How long a world is empty before it gives its process to one that is
-    /// wanted, when all are in use.
+    /// How long a world must be empty before its process may be stopped in favour of
+    /// another world, when all processes are in use.
     pub spare_after: Duration,
 }
 
 /// Bounds on requests.
 #[derive(Clone, Debug)]
 pub struct LimitSettings {
-    /// Largest JSON body.
+    /// Maximum size of a JSON body.
     pub body_bytes_max: usize,
-    /// Largest `.game` upload.
+    /// Maximum size of a `.game` upload.
     pub package_bytes_max: usize,
-    /// Longest handling of one request; also how long a body may trickle in.
+    /// Maximum time to handle one request, including receiving its body.
     pub request_timeout: Duration,
-    /// Longest wait for the head of a request.
+    /// Maximum time to receive the headers of a request.
     pub header_timeout: Duration,
-    /// Connections at once.
+    /// Maximum number of open connections.
     pub connections_max: usize,
-    /// WebSockets proxied at once through `/api/rooms`.
+    /// Maximum number of WebSockets proxied through `/api/rooms`.
     pub proxied_sockets_max: usize,
-    /// Those of one address that may wait there without having shown a ticket.
+    /// Maximum number of proxied WebSockets per address that have not shown a ticket
+    /// yet.
     pub proxied_newcomers_max: usize,
-    /// Silence after which either end of a proxied WebSocket counts as gone.
+    /// Silence after which one end of a proxied WebSocket counts as disconnected.
     pub proxied_silence_max: Duration,
-    /// Time without a message either way after which one is closed.
+    /// Time without a message in either direction after which a proxied WebSocket is
+    /// closed.
     pub proxied_idle_max: Duration,
-    /// Socket.IO clients at once.
+    /// Maximum number of connected Socket.IO clients.
     pub socketio_clients_max: usize,
-    /// Logins and joins one address may make in a burst.
+    /// Rate limit of logins and joins per address: burst.
     pub rate_burst: u32,
-    /// Logins and joins one address gets back per second.
+    /// Rate limit of logins and joins per address: tokens per second.
     pub rate_per_s: f64,
-    /// Wrong passwords in a row before an account makes one wait; four times
-    /// as many from one address.
+    /// Consecutive wrong passwords before an account is rate limited; four times as
+    /// many per address.
     pub password_tries_burst: u32,
-    /// Tries that come back per second.
+    /// Password attempts regained per second.
     pub password_tries_per_s: f64,
 }
 
@@ -179,10 +184,10 @@ impl Settings {
             client_prints: false,
             session_lifetime: Duration::from_secs(4 * 60 * 60),
             remembered_lifetime: Duration::from_secs(30 * 24 * 60 * 60),
-            world_keep: Duration::from_secs(60 * 60),
+            world_retention: Duration::from_secs(60 * 60),
             fleet: FleetSettings::default(),
             limits: LimitSettings::default(),
-            store: StoreSettings::default(),
+            datastore: DatastoreSettings::default(),
         }
     }
 }
@@ -192,7 +197,7 @@ impl Default for FleetSettings {
         Self {
             start_timeout: Duration::from_secs(20),
             heartbeat_timeout: Duration::from_secs(15),
-            // For scripts that save, and then for what is on its way to storage.
+            // Scripts save first (`CLOSE_LIMIT_S`); then pending writes reach the store.
             stop_grace: Duration::from_secs(u64::from(CLOSE_LIMIT_S) + 10),
             backoff_first: Duration::from_millis(500),
             backoff_max: Duration::from_secs(30),
@@ -201,13 +206,13 @@ impl Default for FleetSettings {
             reservation: Duration::from_secs(frolic_protocol::ticket::TICKET_LIFETIME_S),
             resume_hold: Duration::from_secs(60),
             servers_max: 200,
-            // Whoever left may be on the way back.
+            // A player who left may be reconnecting.
             spare_after: Duration::from_secs(5),
         }
     }
 }
 
-impl Default for StoreSettings {
+impl Default for DatastoreSettings {
     fn default() -> Self {
         Self {
             keys_per_game: 200_000,

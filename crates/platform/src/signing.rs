@@ -1,5 +1,5 @@
-//! The platform's own key, with which it vouches for the scripts of its games.
-//! Made once, kept in the data folder, never given to a game server.
+//! The key with which the platform signs the client scripts of its games. Created once, stored in
+//! the data folder, never sent to a game server.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -11,17 +11,17 @@ use crate::ids;
 
 const KEY_FILE: &str = "signing_key";
 
-/// The key in `data_dir`, made on first use.
+/// Reads the key in `data_dir`, or creates it on first use.
 ///
 /// # Errors
-/// When the disk refuses, or the file holds something else.
+/// When the disk fails, or the file does not contain a key.
 pub fn open(data_dir: &Path) -> io::Result<ManifestSigner> {
     let path = data_dir.join(KEY_FILE);
     match fs::read_to_string(&path) {
         Ok(text) => {
             let secret = from_hex(text.trim()).ok_or_else(|| {
                 let message = format!(
-                    "{} is damaged; delete it to have a new one made (players must then join again)",
+                    "{} is damaged; delete it to create a new one (players must then join again)",
                     path.display()
                 );
                 io::Error::new(io::ErrorKind::InvalidData, message)
@@ -37,13 +37,13 @@ pub fn open(data_dir: &Path) -> io::Result<ManifestSigner> {
     }
 }
 
-/// Keeps a secret in a new file that nobody else may read.
+/// Writes a secret to a new file that only its owner may read.
 ///
 /// # Errors
-/// When the disk refuses, or something is there already.
+/// When the disk fails, or the file already exists.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
-    // `create_new`: never follows a link or takes over a file that appeared.
+    // `create_new` never follows a link and never overwrites a file.
     options.write(true).create_new(true);
     #[cfg(unix)]
     {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_is_made_once_and_kept_private() {
+    fn the_key_is_created_once_and_is_private() {
         let folder = std::env::temp_dir().join(ids::new_id("frolic-signing-test"));
         fs::create_dir_all(&folder).unwrap();
         let first = open(&folder).unwrap().public_key();

@@ -1,6 +1,6 @@
-//! The site: files that the binary carries, compressed once, and `index.html`
-//! for every page that the single-page application draws itself. Which
-//! addresses are pages is in a file of the site (`site/pages.rs`).
+//! The web site: files embedded in the binary, compressed once, and `index.html` for
+//! every URL that the single-page application renders. The site's own list decides
+//! which URLs are pages (`site/pages.rs`).
 
 mod pages;
 
@@ -20,19 +20,19 @@ use crate::error::ApiError;
 use crate::ids;
 use pages::Pages;
 
-/// First segments that belong to programs: a miss there is an error in JSON,
-/// not a page.
+/// First path segments of the APIs: unknown URLs below them are JSON errors, not
+/// pages.
 const API_ROOTS: [&str; 4] = ["api", "internal", "cdn", "socket.io"];
 /// Shown when the binary was built without the site.
-const NO_SITE: &str = "<!doctype html><meta charset=\"utf-8\"><title>Frolic</title>\
-    <h1>Frolic runs, but without its site</h1><p>This binary was built before the web pages were. \
-    Run <code>cargo xtask serve</code>, which builds both.</p>";
-/// What the build calls a file that it packed with brotli.
+const NO_SITE: &str = "<!doctype html><meta charset=\"utf-8\"><title>Frolic</title><h1>Frolic is \
+    running, but without its web site</h1><p>This binary was built without the web pages. Run \
+    <code>cargo xtask serve</code>, which builds both.</p>";
+/// Suffix of files that the build compressed with brotli.
 const BROTLI_SUFFIX: &str = ".br";
 
-/// Where the site's files come from: given by the binary, which embeds them.
+/// Source of the site's files; the binary embeds them.
 pub trait SiteFiles: Send + Sync + 'static {
-    /// The file at `path`, without a leading slash.
+    /// The file at `path`, which has no leading slash.
     fn file(&self, path: &str) -> Option<Cow<'static, [u8]>>;
 }
 
@@ -45,11 +45,10 @@ where
     }
 }
 
-/// The site and what was prepared of it.
+/// The site with its prepared responses.
 pub struct Site {
     files: Box<dyn SiteFiles>,
-    /// Grows to the number of files in the binary and no further: misses are
-    /// not kept.
+    /// Bounded by the number of files in the binary: misses are not stored.
     prepared: Mutex<HashMap<String, Arc<Prepared>>>,
     pages: Pages,
 }
@@ -64,7 +63,6 @@ struct Prepared {
 }
 
 impl Site {
-    /// Serves `files`.
     pub fn new(files: Box<dyn SiteFiles>) -> Self {
         let pages = Pages::read(files.file(pages::FILE).as_deref());
         Self {
@@ -97,18 +95,18 @@ impl Site {
     }
 }
 
-/// The fallback of the router: every address that no endpoint took.
+/// Fallback of the router, for every URL without an endpoint.
 pub async fn serve(State(platform): State<Platform>, request: Request) -> Response {
     let path = request.uri().path().trim_start_matches('/');
     let root = path.split('/').next().unwrap_or_default();
     if API_ROOTS.contains(&root) {
-        return ApiError::not_found("not_found", "there is no such address").into_response();
+        return ApiError::not_found("not_found", "URL not found").into_response();
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            "this address does not take this method",
+            "this URL does not support this method",
         )
         .into_response();
     }
@@ -116,10 +114,10 @@ pub async fn serve(State(platform): State<Platform>, request: Request) -> Respon
     if let Some(file) = site.file(path).filter(|_| !path.is_empty()) {
         return respond(&file, request.headers());
     }
-    // A missing script must not answer with a page: the browser would report
-    // a syntax error instead of a missing file.
+    // Do not answer a missing script with a page: the browser would report a syntax
+    // error instead of a missing file.
     if root == "assets" {
-        return ApiError::not_found("not_found", "there is no such file").into_response();
+        return ApiError::not_found("not_found", "file not found").into_response();
     }
     let Some(index) = site.file("index.html") else {
         return axum::response::Html(NO_SITE).into_response();
@@ -127,8 +125,8 @@ pub async fn serve(State(platform): State<Platform>, request: Request) -> Respon
     if site.pages.is_page(&platform, path).await {
         return respond(&index, request.headers());
     }
-    // The page itself says that there is nothing here. It is sent whole: 304
-    // would tell a browser that the address has become a page.
+    // The page itself shows "not found". Without 304: it would tell a browser that
+    // its cached 404 is valid.
     let mut headers = request.headers().clone();
     headers.remove(header::IF_NONE_MATCH);
     let mut response = respond(&index, &headers);
@@ -175,10 +173,10 @@ fn respond(file: &Prepared, request: &HeaderMap) -> Response {
 fn prepare(path: &str, plain: Bytes, brotli: Option<Bytes>) -> Prepared {
     let content_type = content_type(path);
     let gzip = encoding::is_compressible(content_type)
-        .then(|| Encoding::Gzip.pack(&plain))
+        .then(|| Encoding::Gzip.compress(&plain))
         .flatten();
     let hash = ids::sha256_hex(&plain);
-    // Weak, because the packed forms share it.
+    // Weak, because all encodings share it.
     let etag = format!("W/\"{}\"", hash.get(..32).unwrap_or(&hash));
     Prepared {
         // The build puts a hash of the content into these names.
@@ -187,7 +185,7 @@ fn prepare(path: &str, plain: Bytes, brotli: Option<Bytes>) -> Prepared {
         } else {
             "no-cache"
         },
-        etag: HeaderValue::try_from(etag).expect("hex digits in quotes are a header value"),
+        etag: HeaderValue::try_from(etag).expect("hex digits in quotes are a valid header value"),
         brotli,
         gzip,
         content_type,

@@ -1,17 +1,16 @@
-//! Who wants nothing to do with whom, and who invites whom where.
-//! Worlds hide chat between players of whom one has blocked the other, and put
-//! those who were invited beside their friend.
+//! Blocks and invitations. Worlds hide the chat between players of whom one has blocked the other,
+//! and spawn invited players next to their friend.
 
 mod blocks;
 mod invites;
 
-pub use invites::{Invitation, resolve, sweep, unknown_invite};
+pub use invites::{Invitation, delete_expired, resolve, unknown_invite};
 
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::Platform;
 
-/// What the rest of the platform mounts.
+/// Routes of blocks and invitations.
 pub fn routes() -> OpenApiRouter<Platform> {
     blocks::routes().merge(invites::routes())
 }

@@ -1,14 +1,13 @@
-//! Socket.IO: worlds, spells, builds and casts for any Socket.IO v4
-//! client, on the same port as everything else.
+//! Socket.IO: worlds, spells, builds and casts for any Socket.IO v4 client, on the
+//! platform's own port.
 //!
-//! A world is a room; what is told to it reaches nobody else, and where players
-//! are told only of what is near, no more than [`Followers`] says. [`Sockets`] is
-//! what the rest of the platform tells things through; [`door`] lets clients in
-//! and hands what they say to the handlers, one message of a client after the
-//! other.
+//! Each world is a room, and its events reach only that room; where players see only
+//! nearby events, [`Audience`] applies the same limit. The rest of the platform
+//! sends events through [`Sockets`]. [`connection`] admits clients and passes their
+//! messages to the handlers, one message per client at a time.
 
 mod casts;
-mod door;
+mod connection;
 mod spells;
 mod visitor;
 mod worlds;
@@ -26,74 +25,76 @@ use socketioxide::SocketIo;
 use socketioxide::layer::SocketIoLayer;
 
 use self::visitor::Visitor;
-pub use self::worlds::set_back;
+pub use self::worlds::send_reset;
 use crate::Platform;
-use crate::remote_commands::{self, ToldOp};
+use crate::remote_commands::{self, OpEvent};
 
-/// Bytes of one message.
+/// Maximum size of a message.
 const MESSAGE_BYTES_MAX: usize = 128 * 1024;
-/// A connection that joins no namespace is closed.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// Silence after which a client counts as gone: a ping each interval.
-const PING_EVERY: Duration = Duration::from_secs(25);
-const PING_PATIENCE: Duration = Duration::from_secs(20);
-/// Messages that wait for a slow reader; more are dropped.
-const WAITING_MAX: usize = 256;
-/// Clients between the door and the room: more at once than ever are.
-const ARRIVING_MAX: usize = 4096;
+/// Time after which a connection that joined no namespace is closed.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Ping interval; bounds the time until a dead connection is noticed.
+const PING_INTERVAL: Duration = Duration::from_secs(25);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum number of queued messages per client; further ones are dropped.
+const QUEUE_MAX: usize = 256;
+/// Maximum number of clients between admission and joining their room; more than ever
+/// occur.
+const PENDING_MAX: usize = 4096;
 
-/// What the platform says to Socket.IO clients.
+/// Sends events to Socket.IO clients.
 #[derive(Default)]
 pub struct Sockets {
     io: OnceLock<SocketIo>,
     clients: AtomicUsize,
-    /// Clients between the door and the room, by connection.
-    arriving: Mutex<HashMap<String, Arc<Visitor>>>,
+    /// Clients between admission and joining their room, by connection.
+    pending: Mutex<HashMap<String, Arc<Visitor>>>,
 }
 
-/// The layer that answers `/socket.io`.
+/// The layer that serves `/socket.io`.
 pub fn layer(platform: &Platform) -> SocketIoLayer {
     let (layer, io) = SocketIo::builder()
         .max_payload(MESSAGE_BYTES_MAX as u64)
         .ws_max_message_size(MESSAGE_BYTES_MAX)
         .ws_max_frame_size(MESSAGE_BYTES_MAX)
-        .max_buffer_size(WAITING_MAX)
+        .max_buffer_size(QUEUE_MAX)
         .ws_read_buffer_size(2048)
-        .connect_timeout(CONNECT_PATIENCE)
-        .ping_interval(PING_EVERY)
-        .ping_timeout(PING_PATIENCE)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .ping_interval(PING_INTERVAL)
+        .ping_timeout(PING_TIMEOUT)
         .build_layer();
-    door::open(&io, platform);
-    // A second router of the same platform (there is none) would be mute.
+    connection::open(&io, platform);
+    // Fails only for a second router of the same platform, which does not exist.
     let _ = platform.sockets().io.set(io);
     layer
 }
 
 /// The room of a world.
-fn room(world_id: &str) -> String {
+fn world_room(world_id: &str) -> String {
     format!("world:{world_id}")
 }
 
-/// The room of those who may know everything that happens in a world.
-fn overseers(world_id: &str) -> String {
+/// The room of clients that receive all events of a world.
+fn observers_room(world_id: &str) -> String {
     format!("world:{world_id}:overseers")
 }
 
-/// The room of one person's connections that are in a world.
-fn visits_of(world_id: &str, user_id: &str) -> String {
+/// The room of one user's connections in one world.
+fn user_in_world_room(world_id: &str, user_id: &str) -> String {
     format!("world:{world_id}:of:{user_id}")
 }
 
-/// Who follows a world from outside.
-pub struct Followers<'a> {
+/// The Socket.IO audience of a world.
+pub struct Audience<'a> {
     world_id: &'a str,
-    /// Whether only what somebody does themselves is told to them: players are
-    /// told of nothing that is far, and whoever plays can follow as well.
+    /// Whether a client receives only the events of its own user. Players of such a
+    /// world see only nearby events, and a player could otherwise follow all of them
+    /// from outside.
     near_only: bool,
 }
 
-impl<'a> Followers<'a> {
-    /// Those of a world, which tells its players only of what is near, or not.
+impl<'a> Audience<'a> {
+    /// The audience of a world; `near_only` when its players see only nearby events.
     pub fn of(world_id: &'a str, near_only: bool) -> Self {
         Self {
             world_id,
@@ -101,76 +102,80 @@ impl<'a> Followers<'a> {
         }
     }
 
-    /// The rooms that hear of what somebody did somewhere.
-    fn hear(&self, by: Option<&str>) -> To {
+    /// The rooms that receive an event caused by user `by`.
+    fn recipients(&self, by: Option<&str>) -> Recipients {
         if !self.near_only {
-            return To::world(self.world_id);
+            return Recipients::world(self.world_id);
         }
         let own = by.filter(|by| !by.is_empty());
-        let own = own.map(|by| visits_of(self.world_id, by));
-        To::Rooms(own.into_iter().chain([overseers(self.world_id)]).collect())
+        let own = own.map(|by| user_in_world_room(self.world_id, by));
+        Recipients::Rooms(
+            own.into_iter()
+                .chain([observers_room(self.world_id)])
+                .collect(),
+        )
     }
 }
 
-/// Whom something is told to.
-enum To {
-    Everybody,
+/// Recipients of an event.
+enum Recipients {
+    All,
     Rooms(Vec<String>),
 }
 
-impl To {
+impl Recipients {
     fn world(world_id: &str) -> Self {
-        Self::Rooms(vec![room(world_id)])
+        Self::Rooms(vec![world_room(world_id)])
     }
 }
 
-/// The room of all connections of one person.
-fn home(user_id: &str) -> String {
+/// The room of all connections of one user.
+fn user_room(user_id: &str) -> String {
     format!("user:{user_id}")
 }
 
 impl Sockets {
-    /// Clients that are connected.
+    /// Number of connected clients.
     pub fn clients(&self) -> usize {
         self.clients.load(Relaxed)
     }
 
-    /// Clients that are in a world.
+    /// Number of clients in a world.
     pub fn clients_in(&self, world_id: &str) -> usize {
         let io = self.io.get();
-        io.map_or(0, |io| io.within(room(world_id)).sockets().len())
+        io.map_or(0, |io| io.within(world_room(world_id)).sockets().len())
     }
 
-    fn arriving(&self, connection: String, visitor: Arc<Visitor>) {
-        let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
-        if arriving.len() >= ARRIVING_MAX {
-            // Connections that broke at the door.
-            arriving.clear();
+    fn add_pending(&self, connection: String, visitor: Arc<Visitor>) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.len() >= PENDING_MAX {
+            // Remove connections that broke during admission.
+            pending.clear();
         }
-        arriving.insert(connection, visitor);
+        pending.insert(connection, visitor);
     }
 
-    fn arrived(&self, connection: &str) -> Option<Arc<Visitor>> {
-        let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
-        arriving.remove(connection)
+    fn take_pending(&self, connection: &str) -> Option<Arc<Visitor>> {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.remove(connection)
     }
 
-    /// Tells everybody.
-    pub fn tell_all(&self, event: &'static str, data: &impl Serialize) {
-        self.tell(To::Everybody, event, data);
+    /// Sends an event to all clients.
+    pub fn broadcast(&self, event: &'static str, data: &impl Serialize) {
+        self.send(Recipients::All, event, data);
     }
 
-    /// Tells those who are in a world.
-    pub fn tell_world(&self, world_id: &str, event: &'static str, data: &impl Serialize) {
-        self.tell(To::world(world_id), event, data);
+    /// Sends an event to the clients in a world.
+    pub fn send_to_world(&self, world_id: &str, event: &'static str, data: &impl Serialize) {
+        self.send(Recipients::world(world_id), event, data);
     }
 
-    /// Tells all connections of one person.
-    pub fn tell_user(&self, user_id: &str, event: &'static str, data: &impl Serialize) {
-        self.tell(To::Rooms(vec![home(user_id)]), event, data);
+    /// Sends an event to all connections of one user.
+    pub fn send_to_user(&self, user_id: &str, event: &'static str, data: &impl Serialize) {
+        self.send(Recipients::Rooms(vec![user_room(user_id)]), event, data);
     }
 
-    fn tell(&self, to: To, event: &'static str, data: &impl Serialize) {
+    fn send(&self, to: Recipients, event: &'static str, data: &impl Serialize) {
         let (Some(io), Ok(runtime)) = (self.io.get(), tokio::runtime::Handle::try_current()) else {
             return;
         };
@@ -183,16 +188,16 @@ impl Sockets {
         let io = io.clone();
         let sending = async move {
             let sent = match to {
-                To::Rooms(rooms) => io.to(rooms).emit(event, &data).await,
-                To::Everybody => io.emit(event, &data).await,
+                Recipients::Rooms(rooms) => io.to(rooms).emit(event, &data).await,
+                Recipients::All => io.emit(event, &data).await,
             };
-            // Whoever reads too slowly misses it; the others have it.
+            // Only clients that read too slowly miss the event.
             if let Err(error) = sent {
-                tracing::debug!(%error, event, "not everybody was told");
+                tracing::debug!(%error, event, "some clients did not receive an event");
             }
         };
-        // The way through the rooms never waits for a client: done at once, in
-        // order, unless an adapter to other machines takes its time.
+        // Emitting to rooms of this process never waits, so one poll completes it, in
+        // order. Only a remote adapter could be pending.
         let mut sending = Box::pin(sending);
         let waker = std::task::Waker::noop();
         let mut context = std::task::Context::from_waker(waker);
@@ -202,15 +207,15 @@ impl Sockets {
     }
 
     /// `spell.cast_event`.
-    pub fn tell_cast(&self, followers: &Followers<'_>, news: CastNews, timestamp: &str) {
-        let (world_id, hear) = (followers.world_id, followers.hear(Some(&news.by)));
-        let mut told = json!({ "world_id": world_id, "revision_id": news.revision_id });
-        let cast = &news.cast;
+    pub fn send_cast(&self, audience: &Audience<'_>, cast_event: CastNews, timestamp: &str) {
+        let (world_id, recipients) = (audience.world_id, audience.recipients(Some(&cast_event.by)));
+        let mut payload = json!({ "world_id": world_id, "revision_id": cast_event.revision_id });
+        let cast = &cast_event.cast;
         let name = cast["spellId"].as_str().unwrap_or_default();
         let (spell_id, channel) = name.split_once('@').unwrap_or((name, "stable"));
-        told["spell_id"] = json!(spell_id);
-        told["channel"] = json!(channel);
-        told["caster_id"] = json!(Some(news.by).filter(|by| !by.is_empty()));
+        payload["spell_id"] = json!(spell_id);
+        payload["channel"] = json!(channel);
+        payload["caster_id"] = json!(Some(cast_event.by).filter(|by| !by.is_empty()));
         for (ours, theirs) in [
             ("caster", "caster"),
             ("target", "target"),
@@ -219,42 +224,42 @@ impl Sockets {
             ("draws", "draws"),
             ("answers", "answers"),
         ] {
-            told[ours] = cast[theirs].clone();
+            payload[ours] = cast[theirs].clone();
         }
-        told["code_sha256"] = cast["revisionId"].clone();
+        payload["code_sha256"] = cast["revisionId"].clone();
         let params = cast["params"].get(0).cloned().unwrap_or(Value::Null);
-        // Two names for the same: programs are written for either.
-        told["cast_params"] = params.clone();
-        told["params"] = params;
-        told["timestamp"] = json!(timestamp);
-        self.tell(hear, "spell.cast_event", &told);
+        // Clients may use either of the two names for the parameters.
+        payload["cast_params"] = params.clone();
+        payload["params"] = params;
+        payload["timestamp"] = json!(timestamp);
+        self.send(recipients, "spell.cast_event", &payload);
     }
 
-    /// `apply_op` and `world_cleared`, in the order of the log.
-    pub fn tell_ops(&self, followers: &Followers<'_>, ops: &[LoggedOp]) {
-        let world_id = followers.world_id;
+    /// `apply_op` and `world_cleared`, in log order.
+    pub fn send_ops(&self, audience: &Audience<'_>, ops: &[LoggedOp]) {
+        let world_id = audience.world_id;
         if ops.is_empty() || self.clients_in(world_id) == 0 {
             return;
         }
         for op in ops {
-            let op = remote_commands::told(op);
+            let op = remote_commands::op_event(op);
             if op.op_type == "clear" {
-                let told = json!({ "world_id": world_id, "op_id": op.op_id, "by": op.by });
-                self.tell_world(world_id, "world_cleared", &told);
+                let payload = json!({ "world_id": world_id, "op_id": op.op_id, "by": op.by });
+                self.send_to_world(world_id, "world_cleared", &payload);
             } else {
-                // What is gone has no place any more.
-                let hear = match op.op_type.as_str() {
-                    "unbuild" => To::world(world_id),
-                    _ => followers.hear(op.by.as_deref()),
+                // A removed structure has no position any more.
+                let recipients = match op.op_type.as_str() {
+                    "unbuild" => Recipients::world(world_id),
+                    _ => audience.recipients(op.by.as_deref()),
                 };
-                let mut told = flat(world_id, &op);
-                told["op"] = told.clone();
-                self.tell(hear, "apply_op", &told);
+                let mut payload = flat(world_id, &op);
+                payload["op"] = payload.clone();
+                self.send(recipients, "apply_op", &payload);
             }
         }
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub async fn close(&self) {
         if let Some(io) = self.io.get() {
             let closing = io.close();
@@ -263,16 +268,16 @@ impl Sockets {
     }
 }
 
-/// An operation with what it did beside its number, and as a whole.
-fn flat(world_id: &str, op: &ToldOp) -> Value {
-    let mut told = op.op_data.clone();
-    if let Some(action) = told.get("action").cloned() {
-        told["type"] = action;
+/// An operation with its content merged into the message, and as one field.
+fn flat(world_id: &str, op: &OpEvent) -> Value {
+    let mut payload = op.op_data.clone();
+    if let Some(action) = payload.get("action").cloned() {
+        payload["type"] = action;
     }
-    told["world_id"] = json!(world_id);
-    told["op_id"] = json!(op.op_id);
-    told["op_type"] = json!(op.op_type);
-    told["op_data"] = op.op_data.clone();
-    told["by"] = json!(op.by);
-    told
+    payload["world_id"] = json!(world_id);
+    payload["op_id"] = json!(op.op_id);
+    payload["op_type"] = json!(op.op_type);
+    payload["op_data"] = op.op_data.clone();
+    payload["by"] = json!(op.by);
+    payload
 }

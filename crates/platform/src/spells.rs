@@ -1,9 +1,9 @@
-//! Spells that players make: drafts, builds, revisions, channels,
-//! and their way into running worlds.
+//! Spells that players create: drafts, builds, revisions, channels, and delivery to
+//! running worlds.
 //!
-//! A build is a row of `jobs` ([`jobs`]) that a worker takes ([`worker`]) and
-//! brings through its stages ([`build`]) to a revision. [`publish()`] makes a
-//! revision the active one of a channel; [`cast`] has it run in a world.
+//! A build is a row of `jobs` ([`jobs`]) that a worker claims ([`worker`]) and takes
+//! through its stages ([`build`]) to a revision. [`publish()`] makes a revision the
+//! active one of a channel; [`cast`] runs it in a world.
 
 pub mod build;
 pub mod cast;
@@ -28,16 +28,16 @@ use crate::api::SpellInfo;
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 
-/// Somebody who acts, by REST or by Socket.IO.
+/// The user who performs an action, over REST or Socket.IO.
 #[derive(Clone, Debug)]
-pub struct Actor {
-    /// Who.
+pub struct Principal {
+    /// User id; empty for an anonymous request.
     pub user_id: String,
-    /// What they may do besides.
+    /// Role, which may grant further rights.
     pub role: Role,
 }
 
-impl From<&Session> for Actor {
+impl From<&Session> for Principal {
     fn from(session: &Session) -> Self {
         Self {
             user_id: session.user_id.clone(),
@@ -46,8 +46,8 @@ impl From<&Session> for Actor {
     }
 }
 
-impl Actor {
-    /// Whether this is theirs to change.
+impl Principal {
+    /// Whether the user owns a spell created by `created_by`.
     pub fn owns(&self, created_by: &str) -> bool {
         self.user_id == created_by || self.role >= Role::Admin
     }
@@ -57,23 +57,24 @@ impl Actor {
             return Ok(());
         }
         Err(ApiError::forbidden(
-            "this spell is somebody else's; make one of your own with POST /api/spells",
+            "this spell belongs to another user; create your own with POST /api/spells",
         ))
     }
 }
 
-/// Whether a text can be an id that we made. Others are not asked for: not
-/// every text is one to a database.
-fn is_made_id(text: &str) -> bool {
+/// Whether a text has the form of a generated id. Other texts are not queried: some
+/// of them are invalid as database text.
+fn is_generated_id(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     (1..=64).contains(&text.len()) && text.bytes().all(plain)
 }
 
 fn unknown_spell() -> ApiError {
-    ApiError::not_found("spell_not_found", "there is no such spell")
+    ApiError::not_found("spell_not_found", "spell not found")
 }
 
-/// Nobody casts or publishes what moderators have taken down, its maker neither.
+/// Rejects casting or publishing a spell that moderators took down, also for its
+/// creator.
 fn refuse_taken_down(spell: &SpellInfo) -> Result<(), ApiError> {
     if !spell.taken_down {
         return Ok(());
@@ -81,13 +82,13 @@ fn refuse_taken_down(spell: &SpellInfo) -> Result<(), ApiError> {
     Err(ApiError::new(
         StatusCode::FORBIDDEN,
         "spell_taken_down",
-        "moderators took this spell down; its maker reads why, and can appeal, at /notices",
+        "moderators took this spell down; its creator can read the reason and appeal at /notices",
     ))
 }
 
 fn unknown_revision() -> ApiError {
     ApiError::not_found(
         "revision_not_found",
-        "this spell has no such revision, or it is somebody else's draft",
+        "this spell has no such revision, or it is another user's draft",
     )
 }

@@ -1,15 +1,19 @@
-//! What people write: bounded, and cleaned of what could disguise it. It stays
-//! text; pages show it as such. Names of players are stricter (`names`).
+//! User-written text: limits its length and removes characters that could disguise
+//! it. The result is plain text, not HTML; pages must escape it. Player names have
+//! stricter rules (`names`).
 
-/// Hostile text can be long: so many times what is kept is looked at.
-const LOOKED_AT: usize = 8;
+/// Factor of `chars_max` by which hostile text is examined at most.
+const EXAMINED_FACTOR: usize = 8;
 
 /// One line of at most `chars_max` characters; white space becomes single
 /// spaces.
 pub fn line(typed: &str, chars_max: usize) -> String {
-    let mut text = Kept::default();
+    let mut text = Cleaned::default();
     let mut space_due = false;
-    for c in typed.chars().take(chars_max.saturating_mul(LOOKED_AT)) {
+    for c in typed
+        .chars()
+        .take(chars_max.saturating_mul(EXAMINED_FACTOR))
+    {
         if c.is_whitespace() {
             space_due = !text.is_empty();
         } else if is_shown(c) {
@@ -28,8 +32,11 @@ pub fn line(typed: &str, chars_max: usize) -> String {
 
 /// Several lines, together of at most `chars_max` characters.
 pub fn lines(typed: &str, chars_max: usize) -> String {
-    let mut text = Kept::default();
-    for c in typed.chars().take(chars_max.saturating_mul(LOOKED_AT)) {
+    let mut text = Cleaned::default();
+    for c in typed
+        .chars()
+        .take(chars_max.saturating_mul(EXAMINED_FACTOR))
+    {
         if text.chars < chars_max && (c == '\n' || is_shown(c)) {
             text.push(c);
         }
@@ -37,7 +44,7 @@ pub fn lines(typed: &str, chars_max: usize) -> String {
     text.finish()
 }
 
-/// One line; `None` when nothing is left of it or it is too long.
+/// One line; `None` when it is empty or too long.
 pub fn whole_line(typed: &str, chars_max: usize) -> Option<String> {
     let text = line(typed, chars_max + 1);
     let fits = !text.is_empty() && text.chars().count() <= chars_max;
@@ -51,18 +58,18 @@ pub fn whole_lines(typed: &str, chars_max: usize) -> Option<String> {
 }
 
 #[derive(Default)]
-struct Kept {
+struct Cleaned {
     text: String,
     chars: usize,
 }
 
-impl Kept {
+impl Cleaned {
     fn is_empty(&self) -> bool {
         self.chars == 0
     }
 
     fn push(&mut self, c: char) {
-        // What joins has something to join.
+        // A joiner or space at the beginning joins nothing.
         if self.is_empty() && (is_joiner(c) || c.is_whitespace()) {
             return;
         }
@@ -76,13 +83,12 @@ impl Kept {
     }
 }
 
-/// Persian and families of emoji need them.
+/// Zero-width joiners, which Persian and emoji families need.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Neither a control character nor one of those that change the direction of
-/// writing or take no room.
+/// Excludes control characters, direction marks and zero-width characters.
 fn is_shown(c: char) -> bool {
     is_joiner(c) || frolic_scene::is_visible(c)
 }

@@ -1,9 +1,8 @@
-//! TLS: which crypto library it uses, and the certificate that the platform
-//! serves `https` and `wss` with when an operator gives it one.
+//! TLS: the crypto provider, and the certificate with which the platform serves `https` and `wss`
+//! if the operator configures one.
 //!
-//! The key stays in this process: game servers run code of strangers, so they
-//! are reached through `/api/rooms`, and directly only with certificates that
-//! they make for themselves.
+//! The private key stays in this process. Game servers run untrusted code, so they are reached
+//! through `/api/rooms`, or directly with certificates that they create for themselves.
 
 use std::fs;
 use std::io;
@@ -18,82 +17,82 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsAcceptor;
 
-/// Makes ring the process's choice, which QUIC brings anyway. Call it before
-/// the first HTTP client is made; calling it again does nothing.
+/// Installs ring as the crypto provider of the process, because QUIC depends on it anyway. Call it
+/// before the first HTTP client is created; further calls do nothing.
 pub fn use_ring() {
-    // Fails only when a provider is installed already, which is what we want.
+    // Fails only when a provider is already installed.
     let _ = ring::default_provider().install_default();
 }
 
-/// Where an operator keeps certificate and key.
+/// Files of the operator's certificate and key.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
-    /// PEM: the certificate, then those between it and its root.
+    /// PEM file with the certificate, followed by the intermediate certificates.
     pub cert: PathBuf,
-    /// PEM: its private key.
+    /// PEM file with its private key.
     pub key: PathBuf,
-    /// How often the files are looked at: certificates are renewed while the
-    /// platform runs.
-    pub look_every: Duration,
+    /// Interval at which the files are checked for changes, because certificates are renewed while
+    /// the platform runs.
+    pub check_interval: Duration,
 }
 
 impl TlsSettings {
-    /// Files that are looked at once a minute.
+    /// Checks the files once a minute.
     pub fn new(cert: PathBuf, key: PathBuf) -> Self {
         Self {
             cert,
             key,
-            look_every: Duration::from_secs(60),
+            check_interval: Duration::from_secs(60),
         }
     }
 }
 
-/// What is wrong with which file.
+/// Reason why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// It cannot be read.
-    #[error("could not read {}, which {setting} names: {source}", file.display())]
+    /// A file cannot be read.
+    #[error("could not read {} (setting {setting}): {source}", file.display())]
     Unreadable {
         /// `TLS_CERT` or `TLS_KEY`.
         setting: &'static str,
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// It holds something else.
-    #[error("{} has no {wanted} in PEM form; {setting} names the file with '{begin}'", file.display())]
+    /// A file does not contain the expected PEM block.
+    #[error("{} contains no {wanted} in PEM form; set {setting} to the file with '{begin}'", file.display())]
     Missing {
         /// `TLS_CERT` or `TLS_KEY`.
         setting: &'static str,
-        /// What should be in it.
+        /// Expected content.
         wanted: &'static str,
-        /// How that begins.
+        /// First line of the expected content.
         begin: &'static str,
         /// The file.
         file: PathBuf,
     },
-    /// The two do not belong together.
-    #[error("the key in {} is not the one of the certificate in {}; give the key that the certificate was made for", key.display(), cert.display())]
+    /// The key does not belong to the certificate.
+    #[error("the key in {} does not belong to the certificate in {}; use the key for which the certificate was issued", key.display(), cert.display())]
     Mismatch {
         /// File of the certificate.
         cert: PathBuf,
         /// File of the key.
         key: PathBuf,
     },
-    /// The library does not take them.
+    /// The TLS library rejects the certificate or the key.
     #[error("the certificate in {} and the key in {} cannot be used: {source}", cert.display(), key.display())]
     Unusable {
         /// File of the certificate.
         cert: PathBuf,
         /// File of the key.
         key: PathBuf,
-        /// Why.
+        /// Error of the library.
         source: rustls::Error,
     },
 }
 
-/// The certificate in use. It is exchanged when its files change.
+/// The certificate in use. It is replaced when its files change.
 pub struct Certificate {
     settings: TlsSettings,
     current: Mutex<Current>,
@@ -101,19 +100,19 @@ pub struct Certificate {
 
 struct Current {
     config: Arc<ServerConfig>,
-    /// The files it was read from, as far as the system tells them apart.
+    /// Modification times and sizes of the files it was read from.
     stamps: Option<Stamps>,
 }
 
 type Stamps = [(SystemTime, u64); 2];
 
 impl Certificate {
-    /// Reads the files.
+    /// Reads the certificate and the key.
     ///
     /// # Errors
-    /// [`TlsError`].
+    /// [`TlsError`] when they cannot be used.
     pub fn open(settings: TlsSettings) -> Result<Self, TlsError> {
-        // Before reading: what is written meanwhile counts as new.
+        // Taken before reading, so that a change in the meantime is detected later.
         let stamps = stamps(&settings);
         let config = read(&settings)?;
         Ok(Self {
@@ -122,32 +121,32 @@ impl Certificate {
         })
     }
 
-    /// What takes the next connection.
+    /// Acceptor for the next connection, with the current certificate.
     pub fn acceptor(&self) -> TlsAcceptor {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         TlsAcceptor::from(current.config.clone())
     }
 
-    /// Takes renewed files in, for ever. Open connections keep what they have.
+    /// Reloads changed files until dropped. Open connections keep their certificate.
     pub async fn follow(&self) {
-        let mut looks = interval(self.settings.look_every);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = interval(self.settings.check_interval);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            looks.tick().await;
-            match self.look() {
+            checks.tick().await;
+            match self.reload() {
                 Ok(false) => {}
                 Ok(true) => tracing::info!("the renewed TLS certificate is in use"),
-                // The second file may not have been written yet; if it stays
-                // wrong, the log says so at every look.
+                // The second file may not have been written yet. If the error persists, it is
+                // logged at every check.
                 Err(error) => {
-                    tracing::warn!(%error, "the TLS certificate stays the one from before");
+                    tracing::warn!(%error, "could not load the renewed TLS certificate; the previous one stays in use");
                 }
             }
         }
     }
 
-    /// Whether there was something new.
-    fn look(&self) -> Result<bool, TlsError> {
+    /// Reloads the files if they changed. Returns whether they did.
+    fn reload(&self) -> Result<bool, TlsError> {
         let stamps = stamps(&self.settings);
         let lock = || self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if lock().stamps == stamps {
@@ -160,7 +159,7 @@ impl Certificate {
 }
 
 fn stamps(settings: &TlsSettings) -> Option<Stamps> {
-    // Follows links: those are how certificates are renewed most often.
+    // Follows links, because renewed certificates are usually linked.
     let stamp = |file: &Path| {
         let data = fs::metadata(file).ok()?;
         Some((data.modified().ok()?, data.len()))

@@ -1,4 +1,4 @@
-//! One log line per request, without tokens: queries can carry tickets.
+//! Logs one line per request. Queries are omitted, because they can contain tickets.
 
 use std::time::Instant;
 

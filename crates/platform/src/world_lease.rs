@@ -1,10 +1,9 @@
-//! Which process runs a world, in the database: so that none runs twice, also
-//! across a restart of the control plane.
+//! Leases of worlds in the database: which process runs a world. They guarantee that no world runs
+//! twice, also across a restart of the control plane.
 //!
-//! Every launch counts the world's epoch up. Whatever a process wants stored
-//! is refused unless its epoch is the newest (`world_log.rs`), so one that was given
-//! up can do no harm, however long it lives. The row also says how to find a
-//! process again that outlived the control plane (`fleet/adopt.rs`).
+//! Every launch increments the epoch of the world. Writes of a process are refused unless its epoch
+//! is the newest (`world_log.rs`), so a process that was given up can do no harm. The row also
+//! contains what is needed to find a process that survived the control plane (`fleet/adopt.rs`).
 
 use frolic_protocol::fleet::{ServerReady, WebTransportEndpoint};
 use sqlx::{AnyPool, Row};
@@ -12,27 +11,27 @@ use sqlx::{AnyPool, Row};
 use crate::fleet::Endpoints;
 use crate::worlds::{self, WorldRow};
 
-/// A process that ran when the control plane last looked.
+/// The lease of a process that may still be running.
 #[derive(Clone, Debug)]
-pub struct Run {
-    /// Its world.
+pub struct Lease {
+    /// World of the process.
     pub world: WorldRow,
-    /// See [`begin`].
+    /// Epoch that [`begin`] returned.
     pub epoch: u64,
     /// SHA-256 of its token, in hex.
     pub token_sha256: String,
-    /// Its process id; 0 when it was not ready yet.
+    /// Process id; 0 if it was not ready yet.
     pub pid: u32,
-    /// Where it takes connections.
+    /// Ports of the process.
     pub endpoints: Endpoints,
-    /// Scripts that it does not run.
+    /// Scripts that the process does not run.
     pub disabled_scripts: Vec<String>,
 }
 
-/// Notes a launch; returns its epoch.
+/// Starts a lease for a launch and returns its epoch.
 ///
 /// # Errors
-/// When the database refuses, or the world is gone.
+/// When the database fails, or the world was deleted.
 pub async fn begin(
     db: &AnyPool,
     world_id: &str,
@@ -63,10 +62,10 @@ pub async fn begin(
     Ok(epoch.cast_unsigned())
 }
 
-/// Notes how to find a process that is ready.
+/// Stores the process id and ports of a process that is ready.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn ready(
     db: &AnyPool,
     world_id: &str,
@@ -89,10 +88,10 @@ pub async fn ready(
     Ok(())
 }
 
-/// Notes that a process is gone.
+/// Ends the lease of a process that has ended.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn end(db: &AnyPool, world_id: &str, epoch: u64) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE world_runs SET token_sha256 = '', pid = 0 WHERE world_id = $1 AND epoch = $2",
@@ -104,18 +103,18 @@ pub async fn end(db: &AnyPool, world_id: &str, epoch: u64) -> Result<(), sqlx::E
     Ok(())
 }
 
-/// Processes that may still run, after a restart.
+/// Leases of processes that may still run after a restart.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn open(db: &AnyPool) -> Result<Vec<Run>, sqlx::Error> {
+/// When the database fails.
+pub async fn open(db: &AnyPool) -> Result<Vec<Lease>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT world_id, epoch, token_sha256, pid, websocket_port, webtransport, disabled_scripts
          FROM world_runs WHERE token_sha256 <> '' ORDER BY world_id",
     )
     .fetch_all(db)
     .await?;
-    let mut runs = Vec::new();
+    let mut leases = Vec::new();
     for row in rows {
         let world_id: String = row.try_get("world_id")?;
         let Some(world) = worlds::find(db, &world_id).await? else {
@@ -125,7 +124,7 @@ pub async fn open(db: &AnyPool) -> Result<Vec<Run>, sqlx::Error> {
         let webtransport: String = row.try_get("webtransport")?;
         let webtransport: Option<WebTransportEndpoint> = serde_json::from_str(&webtransport).ok();
         let disabled: String = row.try_get("disabled_scripts")?;
-        runs.push(Run {
+        leases.push(Lease {
             world,
             epoch: row.try_get::<i64, _>("epoch")?.cast_unsigned(),
             token_sha256: row.try_get("token_sha256")?,
@@ -137,5 +136,5 @@ pub async fn open(db: &AnyPool) -> Result<Vec<Run>, sqlx::Error> {
             disabled_scripts: serde_json::from_str(&disabled).unwrap_or_default(),
         });
     }
-    Ok(runs)
+    Ok(leases)
 }

@@ -1,10 +1,10 @@
-//! `/internal/worlds/{id}/keep` and `…/saved`: the persisted log of
-//! a world.
+//! `/internal/worlds/{id}/keep` and `…/saved`: the persisted operations and checkpoints of a world
+//! and its players.
 //!
-//! A batch is done as a whole (`commit.rs`). It begins with a write to the world's
-//! row of `world_runs` that fails unless the caller's epoch is the newest: a process
-//! that was replaced stores nothing. Operations are numbered, so a batch that
-//! comes again, because its answer got lost, is recognised by its numbers.
+//! A batch is applied as a whole (`commit.rs`). It begins with a write to the world's row of
+//! `world_runs` that fails unless the caller's epoch is the newest, so a process that was replaced
+//! stores nothing. Operations are numbered, so a batch that is sent again because its response was
+//! lost is recognised by its numbers.
 
 mod commit;
 
@@ -16,13 +16,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use frolic_protocol::keep::{
-    BATCH_OPS_MAX, BATCH_PLAYERS_MAX, CHECKPOINT_BYTES_MAX, Checkpoint, KeepBatch, KeepReply,
-    PlayerState, SECTION_BYTES_MAX, SECTIONS_MAX, Saved, SavedPlayer, SavedWorld, Section,
-    TOLD_BYTES_MAX,
-};
 use frolic_protocol::ops::{LoggedOp, WorldOp};
-use frolic_protocol::store::{HeardCount, StoreBatch};
+use frolic_protocol::persist::{
+    BATCH_OPS_MAX, BATCH_PLAYERS_MAX, CHECKPOINT_BYTES_MAX, Checkpoint, PersistBatch, PersistReply,
+    PlayerState, SECTION_BYTES_MAX, SECTIONS_MAX, Saved, SavedPlayer, SavedWorld, Section,
+    UNDELIVERED_BYTES_MAX,
+};
+use frolic_protocol::store::{HandledCount, StoreBatch};
 use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;
@@ -30,60 +30,61 @@ use crate::db::{Committed, begin_reading, to_u32};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
-use crate::socketio::Followers;
+use crate::socketio::Audience;
 
 pub use commit::Committer;
 
-/// Operations that may follow a checkpoint; a game server sends one long before.
+/// Operations that may follow a checkpoint; a game server sends a checkpoint long before.
 const OPS_SINCE_CHECKPOINT_MAX: i64 = 100_000;
-/// Bytes of a world's checkpoint, as text.
+/// Bytes of a world's checkpoint as text.
 const WORLD_BYTES_MAX: i64 = 256 * 1024 * 1024;
-/// How long after their last checkpoint players may come back with nothing but
-/// a resume token.
-pub const RETURN_MS: i64 = 180_000;
-/// Players that a game server is told of when it starts.
-const RETURNING_MAX: i64 = 4096;
-/// Those who were saved that much before the last of their world were not there
+/// How long after their last checkpoint players can reconnect with only a resume token.
+pub const RESUME_WINDOW_MS: i64 = 180_000;
+/// Players that are sent to a starting game server.
+const RESUMABLE_PLAYERS_MAX: i64 = 4096;
+/// Players whose last checkpoint is this much older than the newest of their world were not present
 /// at the end.
 const PRESENT_WITHIN_MS: i64 = 60_000;
-/// Longest id of a player, a session and a section.
+/// Maximum length of the ids of players and sessions and of section names.
 const ID_BYTES_MAX: usize = 128;
-/// Between parts of what is left to tell a player, and in none of them.
-const TOLD_SEPARATOR: char = '.';
+/// Separates the parts of undelivered messages; it does not occur in base64.
+const PART_SEPARATOR: char = '.';
 
-const NOT_PERSISTENT: &str = "this world is not persistent: only players are kept";
+const NOT_PERSISTENT: &str = "this world is not persistent: only players can be stored";
 
-/// `POST …/keep`. The answer means that everything is on disk.
+/// `POST …/keep`. The response means that the whole batch is on disk.
 ///
 /// # Errors
-/// 409 for a process that was replaced, 400 for a batch that no game server of
-/// ours sends; nothing of it is done then.
+/// 409 for a process that was replaced, 400 for a malformed batch; nothing of the batch is applied
+/// then.
 pub async fn keep(
     State(platform): State<Platform>,
     Caller(server): Caller,
-    ApiJson(batch): ApiJson<KeepBatch>,
-) -> Result<Json<KeepReply>, ApiError> {
+    ApiJson(batch): ApiJson<PersistBatch>,
+) -> Result<Json<PersistReply>, ApiError> {
     let spec = &server.spec;
     check(&batch, spec.persistent)?;
     let began = Instant::now();
     let (ops, players) = (batch.ops.len(), batch.players.len());
     let now_ms = platform.clock().now_ms();
     let committer = platform.committer();
-    // Nobody who follows from outside hears of an operation before it is kept.
-    let told = match platform.sockets().clients_in(&spec.world_id) {
+    // Remote followers receive an operation only after it is committed.
+    let events = match platform.sockets().clients_in(&spec.world_id) {
         0 => Vec::new(),
         _ => batch.ops.clone(),
     };
-    let followers = Followers::of(&spec.world_id, batch.near_only);
-    let stored = committer.keep(&spec.world_id, batch, now_ms).await?;
-    platform.sockets().tell_ops(&followers, &told);
-    platform.metrics().kept(began.elapsed(), ops, players);
+    let followers = Audience::of(&spec.world_id, batch.near_only);
+    let stored = committer.store(&spec.world_id, batch, now_ms).await?;
+    platform.sockets().send_ops(&followers, &events);
+    platform
+        .metrics()
+        .world_persisted(began.elapsed(), ops, players);
     Ok(Json(acknowledge(stored)))
 }
 
-/// The only place that acknowledges a batch of a world.
-fn acknowledge(stored_up_to: Committed<u64>) -> KeepReply {
-    KeepReply {
+/// The only function that acknowledges a batch of a world.
+fn acknowledge(stored_up_to: Committed<u64>) -> PersistReply {
+    PersistReply {
         seq: stored_up_to.into_inner(),
     }
 }
@@ -91,24 +92,24 @@ fn acknowledge(stored_up_to: Committed<u64>) -> KeepReply {
 /// `GET …/saved`.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn saved(
     State(platform): State<Platform>,
     Caller(server): Caller,
 ) -> Result<Json<Saved>, ApiError> {
     let world_id = &server.spec.world_id;
-    let since = platform.clock().now_ms().saturating_sub(RETURN_MS);
+    let since = platform.clock().now_ms().saturating_sub(RESUME_WINDOW_MS);
     Ok(Json(Saved {
         world: read_world(platform.db(), world_id).await?,
         players: read_players(platform.db(), world_id, since).await?,
     }))
 }
 
-/// Where a player last was in a world.
+/// Last position of a player in a world.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn last_place(
+/// When the database fails.
+pub async fn last_state(
     db: &AnyPool,
     world_id: &str,
     player_id: &str,
@@ -123,15 +124,15 @@ pub async fn last_place(
         return Ok(None);
     };
     let text: String = row.try_get("state")?;
-    // One that cannot be read is no reason to keep anybody out.
+    // An unreadable position must not prevent the player from joining.
     Ok(serde_json::from_str(&text).ok())
 }
 
-/// Takes `world` in place of everything that lasts of a world, inside a
-/// transaction that began with a write to its row of `world_runs`.
+/// Replaces the persisted state of a world by `world`, inside a transaction that began with a write
+/// to its row of `world_runs`.
 ///
 /// # Errors
-/// When it is too large, or the database refuses.
+/// When the state is too large, or the database fails.
 pub async fn replace_world(
     connection: &mut AnyConnection,
     world_id: &str,
@@ -146,32 +147,31 @@ pub async fn replace_world(
     log.replace(world).await
 }
 
-/// Checks what a world wants stored together with writes to its game's store.
+/// Validates the operations and message counts that are committed together with data store writes.
 ///
 /// # Errors
-/// 400 for what no game server of ours sends.
-pub fn check_written(batch: &StoreBatch, persistent: bool) -> Result<(), ApiError> {
-    let too_long = |count: &HeardCount| {
+/// 400 for a malformed batch.
+pub fn check_store_batch(batch: &StoreBatch, persistent: bool) -> Result<(), ApiError> {
+    let too_long = |count: &HandledCount| {
         let ids = count.player_id.len().max(count.session.len());
-        let told = count.told.len().max(count.calls.len());
-        ids > ID_BYTES_MAX || told > TOLD_BYTES_MAX
+        let messages = count.told.len().max(count.calls.len());
+        ids > ID_BYTES_MAX || messages > UNDELIVERED_BYTES_MAX
     };
     if batch.heard.len() > BATCH_PLAYERS_MAX || batch.heard.iter().any(too_long) {
         return Err(refused(
-            "too many players in one batch, or an id or what is left to tell is too long",
+            "too many players in one batch, or an id or the undelivered messages are too long",
         ));
     }
     check_ops(&batch.ops, persistent)
 }
 
-/// Stores what the process of this epoch did, and how far it had heard its players,
-/// inside the transaction that stores what it wrote; returns the number of its
-/// newest operation. Only of sessions that are kept: who has left for good does
-/// not come back by it.
+/// Stores the operations and received-message counts of a batch inside the transaction that stores
+/// its data store writes. Returns the number of the newest operation. Counts are stored only for
+/// sessions that exist, so that a player who has left for good cannot return.
 ///
 /// # Errors
 /// 409 for a process that was replaced, 400 for operations with a gap.
-pub async fn note_written(
+pub async fn record_store_batch(
     connection: &mut AnyConnection,
     world_id: &str,
     batch: &StoreBatch,
@@ -185,10 +185,10 @@ pub async fn note_written(
     let (known, compacted) = log.lock(batch.epoch).await?;
     let newest = log.add_fresh(&batch.ops, known).await?;
     if newest != known {
-        log.note_seqs(newest, compacted).await?;
+        log.set_seqs(newest, compacted).await?;
     }
     for count in &batch.heard {
-        log.note_heard(count).await?;
+        log.set_received(count).await?;
     }
     Ok(newest)
 }
@@ -197,10 +197,10 @@ fn refused(message: impl Into<String>) -> ApiError {
     ApiError::bad_request("invalid_batch", message)
 }
 
-fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
+fn check(batch: &PersistBatch, persistent: bool) -> Result<(), ApiError> {
     let (ops, players) = (&batch.ops, &batch.players);
     if players.len() + batch.forget.len() > BATCH_PLAYERS_MAX {
-        return Err(refused("too much in one batch"));
+        return Err(refused("too many players in one batch"));
     }
     if !persistent && batch.checkpoint.is_some() {
         return Err(refused(NOT_PERSISTENT));
@@ -213,9 +213,9 @@ fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
     }
     if players
         .iter()
-        .any(|player| player.told.len() > TOLD_BYTES_MAX)
+        .any(|player| player.told.len() > UNDELIVERED_BYTES_MAX)
     {
-        return Err(refused("too much is left to tell a player"));
+        return Err(refused("the undelivered messages of a player are too long"));
     }
     check_ops(ops, persistent)?;
     let Some(checkpoint) = &batch.checkpoint else {
@@ -236,19 +236,19 @@ fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
 
 fn check_ops(ops: &[LoggedOp], persistent: bool) -> Result<(), ApiError> {
     if ops.len() > BATCH_OPS_MAX {
-        return Err(refused("too much in one batch"));
+        return Err(refused("too many operations in one batch"));
     }
     if !persistent && !ops.is_empty() {
         return Err(refused(NOT_PERSISTENT));
     }
     let in_order = ops.windows(2).all(|pair| pair[1].seq == pair[0].seq + 1);
     if !in_order {
-        return Err(refused("operations are numbered without gaps"));
+        return Err(refused("operations must be numbered without gaps"));
     }
     Ok(())
 }
 
-/// One world, inside a transaction.
+/// The log of one world, inside a transaction.
 struct Log<'a> {
     connection: &'a mut AnyConnection,
     world_id: &'a str,
@@ -256,12 +256,12 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    async fn write(&mut self, batch: &KeepBatch) -> Result<u64, ApiError> {
+    async fn write(&mut self, batch: &PersistBatch) -> Result<u64, ApiError> {
         let (known, checkpoint_seq) = self.lock(batch.epoch).await?;
-        self.note_near_only(batch.near_only).await?;
+        self.set_near_only(batch.near_only).await?;
         let newest = self.add_fresh(&batch.ops, known).await?;
         for player in &batch.players {
-            self.keep_player(player).await?;
+            self.save_player(player).await?;
         }
         for player_id in &batch.forget {
             self.forget_player(player_id).await?;
@@ -269,7 +269,7 @@ impl Log<'_> {
         let mut compacted = checkpoint_seq;
         if let Some(checkpoint) = &batch.checkpoint {
             if checkpoint.seq > newest {
-                return Err(refused("the checkpoint is ahead of the operations"));
+                return Err(refused("the checkpoint is newer than the operations"));
             }
             if checkpoint.seq >= checkpoint_seq {
                 self.compact(checkpoint).await?;
@@ -280,13 +280,13 @@ impl Log<'_> {
             return Err(refused("too many operations without a checkpoint"));
         }
         if (newest, compacted) != (known, checkpoint_seq) {
-            self.note_seqs(newest, compacted).await?;
+            self.set_seqs(newest, compacted).await?;
         }
         Ok(newest)
     }
 
-    /// Notes the newest operation, and the last one in the checkpoint.
-    async fn note_seqs(&mut self, newest: u64, compacted: u64) -> Result<(), sqlx::Error> {
+    /// Stores the numbers of the newest operation and of the last one in the checkpoint.
+    async fn set_seqs(&mut self, newest: u64, compacted: u64) -> Result<(), sqlx::Error> {
         sqlx::query("UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2 WHERE world_id = $3")
             .bind(newest.cast_signed())
             .bind(compacted.cast_signed())
@@ -296,13 +296,13 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Adds operations behind the newest that is known; returns the newest then.
+    /// Appends operations newer than `known` and returns the number of the newest.
     async fn add_fresh(&mut self, ops: &[LoggedOp], known: u64) -> Result<u64, ApiError> {
         let fresh: Vec<&LoggedOp> = ops.iter().filter(|op| op.seq > known).collect();
         if let Some(first) = fresh.first()
             && first.seq != known + 1
         {
-            let message = format!("operation {} follows {known}", first.seq);
+            let message = format!("operation {} cannot follow {known}", first.seq);
             return Err(refused(message));
         }
         let newest = fresh.last().map_or(known, |op| op.seq);
@@ -312,13 +312,13 @@ impl Log<'_> {
         Ok(newest)
     }
 
-    /// Notes how far a player has been heard.
-    async fn note_heard(&mut self, count: &HeardCount) -> Result<(), sqlx::Error> {
-        // Without what was told by then, that is as it was; calls that were heard
-        // stand behind it.
+    /// Stores how many messages of a player were received.
+    async fn set_received(&mut self, count: &HandledCount) -> Result<(), sqlx::Error> {
+        // Without a new list of undelivered messages, the stored list stays; pending calls are
+        // appended to it.
         let calls = match count.calls.is_empty() {
             true => String::new(),
-            false => format!("{TOLD_SEPARATOR}{}", BASE64.encode(&count.calls)),
+            false => format!("{PART_SEPARATOR}{}", BASE64.encode(&count.calls)),
         };
         sqlx::query(
             "UPDATE player_checkpoints SET received = $1,
@@ -338,8 +338,8 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Begins with a write, so that no other process comes between; returns the
-    /// newest operation and the last one in the checkpoint.
+    /// Locks the world by a write, so that no other process interferes. Returns the numbers of the
+    /// newest operation and of the last one in the checkpoint.
     async fn lock(&mut self, epoch: u64) -> Result<(u64, u64), ApiError> {
         let ours =
             sqlx::query("UPDATE world_runs SET epoch = epoch WHERE world_id = $1 AND epoch = $2")
@@ -362,9 +362,8 @@ impl Log<'_> {
         Ok((seq("op_seq")?, seq("checkpoint_seq")?))
     }
 
-    /// Notes whether players are told only of what is near; seldom another word
-    /// than before.
-    async fn note_near_only(&mut self, near_only: bool) -> Result<(), sqlx::Error> {
+    /// Stores whether operations are replicated only to players near them; rarely changes.
+    async fn set_near_only(&mut self, near_only: bool) -> Result<(), sqlx::Error> {
         sqlx::query("UPDATE world_runs SET near_only = $1 WHERE world_id = $2 AND near_only <> $1")
             .bind(i64::from(near_only))
             .bind(self.world_id)
@@ -381,7 +380,7 @@ impl Log<'_> {
             WorldOp::Clear => "clear",
         };
         let data = serde_json::to_string(&logged.op)
-            .map_err(|_| refused("an operation has a number that is none"))?;
+            .map_err(|_| refused("an operation contains a number that is not finite"))?;
         sqlx::query(
             "INSERT INTO world_ops (world_id, op_id, op_type, op_data, player_id, created_at)
              VALUES ($1, $2, $3, $4, $5, $6)",
@@ -397,14 +396,13 @@ impl Log<'_> {
         Ok(())
     }
 
-    async fn keep_player(&mut self, player: &SavedPlayer) -> Result<(), ApiError> {
-        // A number that is none would not come back from the text.
+    async fn save_player(&mut self, player: &SavedPlayer) -> Result<(), ApiError> {
+        // A number that is not finite could not be parsed from the stored text.
         let state = serde_json::to_string(&player.state).ok();
         let Some(state) = state.filter(|_| player.state.is_sound()) else {
             return Ok(());
         };
-        // What the store has noted meanwhile (`note_written`) may be of a later
-        // moment of the same session.
+        // Counts stored by `record_store_batch` in the meantime may be newer within the same session.
         sqlx::query(
             "INSERT INTO player_checkpoints (world_id, player_id, state, online, session, received, sent, told, saved_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -446,7 +444,7 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Takes `world` in place of everything that lasts of this one.
+    /// Replaces the persisted state of this world by `world`.
     async fn replace(&mut self, world: &SavedWorld) -> Result<(), ApiError> {
         for table in ["world_sections", "world_ops"] {
             let delete = format!("DELETE FROM {table} WHERE world_id = $1");
@@ -459,11 +457,11 @@ impl Log<'_> {
         for op in &world.ops {
             self.add(op).await?;
         }
-        self.note_seqs(world.newest(), world.checkpoint.seq).await?;
+        self.set_seqs(world.newest(), world.checkpoint.seq).await?;
         Ok(())
     }
 
-    /// Takes a checkpoint in place of the operations it stands for.
+    /// Stores a checkpoint and deletes the operations that it contains.
     async fn compact(&mut self, checkpoint: &Checkpoint) -> Result<(), ApiError> {
         for (name, section) in &checkpoint.sections {
             if section.bytes.is_empty() {
@@ -499,25 +497,25 @@ impl Log<'_> {
         .fetch_one(&mut *self.connection)
         .await?;
         if row.try_get::<i64, _>("bytes")? > WORLD_BYTES_MAX {
-            return Err(refused("what lasts of this world is too large"));
+            return Err(refused("the persisted state of this world is too large"));
         }
         Ok(())
     }
 }
 
 async fn read_world(db: &AnyPool, world_id: &str) -> Result<SavedWorld, sqlx::Error> {
-    // One transaction: a batch in between would tear checkpoint and operations
-    // apart.
+    // One transaction, because a batch in between would make checkpoint and operations
+    // inconsistent.
     let mut transaction = begin_reading(db).await?;
     let world = read_world_in(&mut transaction, world_id).await?;
     transaction.commit().await?;
     Ok(world)
 }
 
-/// What lasts of a world, inside a transaction.
+/// Reads the persisted state of a world inside a transaction.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn read_world_in(
     connection: &mut AnyConnection,
     world_id: &str,
@@ -540,7 +538,7 @@ pub async fn read_world_in(
                 sections.insert(name, Section { version, bytes });
             }
             Err(error) => {
-                tracing::error!(world_id, name, %error, "a part of a checkpoint is damaged")
+                tracing::error!(world_id, name, %error, "a section of a checkpoint is damaged")
             }
         }
     }
@@ -573,18 +571,18 @@ pub async fn read_world_in(
     })
 }
 
-/// Ids of those who were in a world when it was last heard of, or might have
-/// come back to it; of nobody whose world was last heard of before `since_ms`.
+/// Ids of the players who were in a world at its last checkpoint or could still reconnect; empty if
+/// that was before `since_ms`.
 ///
 /// # Errors
-/// When the database does not answer.
-pub async fn present(
+/// When the database fails.
+pub async fn players_present(
     db: &AnyPool,
     world_id: &str,
     since_ms: i64,
 ) -> Result<Vec<String>, sqlx::Error> {
-    // Who left for good has no session any more; who was there when an earlier
-    // process ended, and has not come since, was saved long before the others.
+    // Players who have left for good have no session. Players who were present when an earlier
+    // process ended and have not returned have a much older checkpoint.
     let rows = sqlx::query(
         "SELECT player_id FROM player_checkpoints WHERE world_id = $1 AND session <> ''
            AND saved_at >= (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) - $2
@@ -594,7 +592,7 @@ pub async fn present(
     .bind(world_id)
     .bind(PRESENT_WITHIN_MS)
     .bind(since_ms)
-    .bind(RETURNING_MAX)
+    .bind(RESUMABLE_PLAYERS_MAX)
     .fetch_all(db)
     .await?;
     rows.iter().map(|row| row.try_get("player_id")).collect()
@@ -611,7 +609,7 @@ async fn read_players(
     )
     .bind(world_id)
     .bind(since)
-    .bind(RETURNING_MAX)
+    .bind(RESUMABLE_PLAYERS_MAX)
     .fetch_all(db)
     .await?;
     let mut players = Vec::new();
@@ -628,16 +626,16 @@ async fn read_players(
             session: row.try_get("session")?,
             received: to_u32(row.try_get("received")?),
             sent: to_u32(row.try_get("sent")?),
-            told: read_told(&told),
+            told: read_undelivered(&told),
         });
     }
     Ok(players)
 }
 
-/// All parts of what is left to tell, one behind the other. Damaged, it is as good
-/// as none: nobody is kept out for that.
-fn read_told(text: &str) -> Vec<u8> {
-    let parts = text.split(TOLD_SEPARATOR).map(|part| BASE64.decode(part));
+/// Joins all parts of the undelivered messages. Damaged text counts as empty, so that the player
+/// can still join.
+fn read_undelivered(text: &str) -> Vec<u8> {
+    let parts = text.split(PART_SEPARATOR).map(|part| BASE64.decode(part));
     let parts: Result<Vec<Vec<u8>>, _> = parts.collect();
     parts.unwrap_or_default().concat()
 }

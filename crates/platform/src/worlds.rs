@@ -1,6 +1,5 @@
-//! Worlds as rows: made, found, changed. Whether one runs is the fleet's
-//! knowledge; `rest.rs` is what people see and do, `saves.rs` what lasts
-//! of a world and how to go back to it.
+//! Worlds as database rows: created, queried and changed. The fleet knows which worlds run;
+//! `rest.rs` has the REST interface, `saves.rs` the saved states.
 
 mod asker;
 pub mod castable;
@@ -27,12 +26,12 @@ pub use asker::Asker;
 
 /// Longest name of a world, in characters.
 pub const NAME_CHARS_MAX: usize = 60;
-/// Longest description of one.
+/// Longest description of a world, in characters.
 pub const DESCRIPTION_CHARS_MAX: usize = 500;
-/// Worlds that are looked at where nobody asks for pages.
+/// Maximum length of lists without paging.
 const LIST_MAX: i64 = 200;
-/// Six characters of 29 collide once in half a billion worlds; three tries
-/// never all do.
+/// Six characters of 29 collide once in half a billion worlds; three attempts practically always
+/// succeed.
 const ROOM_CODE_TRIES: usize = 3;
 const COLUMNS: &str = "world_id, room_code, name, description, game_id, revision, seed, max_players, \
      idle_stop_s, persistent, player_count, created_at, updated_at, created_by, owner_id, private, version";
@@ -40,15 +39,15 @@ const COLUMNS: &str = "world_id, room_code, name, description, game_id, revision
 /// A row of `worlds`.
 #[derive(Clone, Debug)]
 pub struct WorldRow {
-    /// What the fleet needs of it.
+    /// Properties that the fleet needs.
     pub spec: WorldSpec,
-    /// Seed of everything random in it.
+    /// Seed of all randomness in the world.
     pub seed: u64,
-    /// What it is called.
+    /// Display name.
     pub name: String,
-    /// What its owner says about it.
+    /// Description by the owner.
     pub description: String,
-    /// Counts changes of name, description and privacy.
+    /// Number of changes of name, description and privacy.
     pub version: u32,
     owner_id: String,
     created_by: String,
@@ -57,25 +56,25 @@ pub struct WorldRow {
     updated_at: i64,
 }
 
-/// What a new world is to be.
+/// Properties of a new world.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish<'a> {
-    /// What to call it.
+pub struct NewWorldSpec<'a> {
+    /// Display name.
     pub name: &'a str,
-    /// What to say about it.
+    /// Description.
     pub description: &'a str,
-    /// Who asked.
+    /// Id of the user who requested it.
     pub created_by: &'a str,
-    /// Whether it is theirs, and not just opened for them.
+    /// Whether the user owns it; otherwise it was only opened for the user.
     pub owned: bool,
-    /// Whether it stays until somebody deletes it.
+    /// Whether it is stored until its owner deletes it.
     pub kept: bool,
-    /// Whether only those with its room code may come.
+    /// Whether a room code is required to enter.
     pub private: bool,
 }
 
-impl<'a> Wish<'a> {
-    /// A world for whoever comes.
+impl<'a> NewWorldSpec<'a> {
+    /// A public world without an owner.
     pub fn open_to_all(game: &'a GameRow, created_by: &'a str) -> Self {
         Self {
             name: &game.name,
@@ -88,14 +87,14 @@ impl<'a> Wish<'a> {
     }
 }
 
-/// Makes a world of this version of `game`.
+/// Creates a world of the current version of `game`.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn create(
     db: &AnyPool,
     game: &GameRow,
-    wish: Wish<'_>,
+    spec: NewWorldSpec<'_>,
     now_ms: i64,
 ) -> Result<WorldSpec, sqlx::Error> {
     let world_id = ids::new_id("world");
@@ -111,18 +110,18 @@ pub async fn create(
         )
         .bind(&world_id)
         .bind(&room_code)
-        .bind(wish.name)
-        .bind(wish.description)
+        .bind(spec.name)
+        .bind(spec.description)
         .bind(&game.game_id)
         .bind(&game.revision)
         .bind(seed)
         .bind(i64::from(game.max_players))
         .bind(i64::from(game.idle_stop_s))
         .bind(i64::from(game.persistent))
-        .bind(wish.created_by)
-        .bind(if wish.owned { wish.created_by } else { "" })
-        .bind(i64::from(wish.kept))
-        .bind(i64::from(wish.private))
+        .bind(spec.created_by)
+        .bind(if spec.owned { spec.created_by } else { "" })
+        .bind(i64::from(spec.kept))
+        .bind(i64::from(spec.private))
         .bind(now_ms)
         .bind(game.channel.name())
         .execute(db)
@@ -136,7 +135,7 @@ pub async fn create(
                 max_players: game.max_players,
                 idle_stop: Duration::from_secs(u64::from(game.idle_stop_s)),
                 persistent: game.persistent,
-                private: wish.private,
+                private: spec.private,
             });
         }
     }
@@ -148,15 +147,15 @@ pub async fn create(
 /// The world with this id.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn find(db: &AnyPool, world_id: &str) -> Result<Option<WorldRow>, sqlx::Error> {
     find_by(db, "world_id", world_id).await
 }
 
-/// The world behind a room code, in any spelling.
+/// The world with this room code, in any spelling.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn find_by_room_code(db: &AnyPool, typed: &str) -> Result<Option<WorldRow>, sqlx::Error> {
     match ids::canonical_room_code(typed) {
         Some(code) => find_by(db, "room_code", &code).await,
@@ -164,7 +163,7 @@ pub async fn find_by_room_code(db: &AnyPool, typed: &str) -> Result<Option<World
     }
 }
 
-/// `column` is one of ours, never a client's.
+/// `column` must be a constant of this module, because it is not escaped.
 async fn find_by(
     db: &AnyPool,
     column: &'static str,
@@ -179,10 +178,10 @@ async fn find_by(
         .transpose()
 }
 
-/// The fullest worlds that everybody may see.
+/// Public worlds, the fullest first.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn public(platform: &Platform) -> Result<Vec<WorldInfo>, sqlx::Error> {
     let query = format!(
         "SELECT {COLUMNS} FROM worlds WHERE private = 0 AND game_id IN
@@ -199,10 +198,10 @@ pub async fn public(platform: &Platform) -> Result<Vec<WorldInfo>, sqlx::Error> 
         .collect()
 }
 
-/// Notes how many players are in a world, for listings.
+/// Stores the number of players in a world, for listings.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn set_player_count(
     db: &AnyPool,
     world_id: &str,
@@ -220,10 +219,10 @@ pub async fn set_player_count(
     Ok(())
 }
 
-/// Notes that a world runs another version of its game.
+/// Stores that a world runs another version of its game.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn set_revision(db: &AnyPool, world_id: &str, revision: &str) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE worlds SET revision = $1 WHERE world_id = $2")
         .bind(revision)
@@ -233,10 +232,10 @@ pub async fn set_revision(db: &AnyPool, world_id: &str, revision: &str) -> Resul
     Ok(())
 }
 
-/// Brings every world of a game to another version of it.
+/// Updates every world of a game to another version.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn set_revision_of_game(
     db: &AnyPool,
     game_id: &str,
@@ -250,12 +249,11 @@ pub async fn set_revision_of_game(
     Ok(())
 }
 
-/// Worlds of a channel of a game that are kept and open to all, the one that was
-/// last played in first.
+/// Public persistent worlds of a channel of a game, the most recently played first.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn kept_of_game(
+/// When the database fails.
+pub async fn persistent_of_game(
     db: &AnyPool,
     game_id: &str,
     channel: Channel,
@@ -273,10 +271,10 @@ pub async fn kept_of_game(
     rows.iter().map(WorldRow::read).collect()
 }
 
-/// Marks a world as wanted, so that a sweep leaves it alone.
+/// Marks a world as used, so that the cleanup does not delete it.
 ///
 /// # Errors
-/// 404 when a sweep was faster.
+/// 404 when the world has been deleted in the meantime.
 pub async fn touch(db: &AnyPool, world_id: &str, now_ms: i64) -> Result<(), ApiError> {
     let touched = sqlx::query("UPDATE worlds SET updated_at = $1 WHERE world_id = $2")
         .bind(now_ms)
@@ -289,10 +287,10 @@ pub async fn touch(db: &AnyPool, world_id: &str, now_ms: i64) -> Result<(), ApiE
     Ok(())
 }
 
-/// Removes a world.
+/// Deletes a world.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn delete(db: &AnyPool, world_id: &str) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM worlds WHERE world_id = $1")
         .bind(world_id)
@@ -301,15 +299,11 @@ pub async fn delete(db: &AnyPool, world_id: &str) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// Removes a world that nobody wanted since `before`; returns how many went.
+/// Deletes a world that was not used since `before`; returns the number of deleted worlds.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn delete_untouched(
-    db: &AnyPool,
-    world_id: &str,
-    before: i64,
-) -> Result<u32, sqlx::Error> {
+/// When the database fails.
+pub async fn delete_unused(db: &AnyPool, world_id: &str, before: i64) -> Result<u32, sqlx::Error> {
     let deleted = sqlx::query("DELETE FROM worlds WHERE world_id = $1 AND updated_at < $2")
         .bind(world_id)
         .bind(before)
@@ -318,20 +312,17 @@ pub async fn delete_untouched(
     Ok(u32::try_from(deleted.rows_affected()).unwrap_or(u32::MAX))
 }
 
-/// 404 for a world.
+/// 404 response for a world.
 pub fn unknown_world() -> ApiError {
     ApiError::not_found(
         "world_not_found",
-        "there is no such world (any more); join a game to get a new one",
+        "this world does not exist or was deleted; join a game to get a new one",
     )
 }
 
-/// 404 for a room code.
+/// 404 response for a room code.
 pub fn unknown_room() -> ApiError {
-    ApiError::not_found(
-        "room_not_found",
-        "there is no room with this code (any more)",
-    )
+    ApiError::not_found("room_not_found", "there is no room with this code")
 }
 
 impl WorldRow {
@@ -360,17 +351,17 @@ impl WorldRow {
         })
     }
 
-    /// Whether it is this person's.
+    /// Whether this user owns the world.
     pub fn is_owned_by(&self, user_id: &str) -> bool {
         !user_id.is_empty() && self.owner_id == user_id
     }
 
-    /// Whose it is; empty for a world that was opened for whoever comes.
+    /// Id of the owner; empty for a world without an owner.
     pub fn owner_id(&self) -> &str {
         &self.owner_id
     }
 
-    /// As the interface shows it.
+    /// Description of the world for the REST API.
     pub fn info(self, platform: &Platform) -> WorldInfo {
         let server = platform.fleet().server(&self.spec.world_id);
         let player_count = server.as_ref().map_or(self.player_count, |s| s.players());

@@ -88,7 +88,7 @@ pub enum Face {
 }
 
 /// The looks of a character. A colour that is none is one that the player's
-/// number in the world gives, as for whoever never chose.
+/// number in the world gives, as for a player who never chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct AvatarLooks {

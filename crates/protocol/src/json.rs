@@ -17,7 +17,7 @@ pub use payload::{
 };
 pub use projectile::JsonProjectile;
 pub use scene::scene;
-pub use snapshot::{JsonEntity, JsonHeader, JsonStructure, SnapshotView, snapshot, tells_details};
+pub use snapshot::{JsonEntity, JsonHeader, JsonStructure, SnapshotView, sends_details, snapshot};
 pub use whole::Whole;
 pub(crate) use whole::whole_number;
 

@@ -150,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn whoever_is_only_turned_about_is_not_tilted(yaw in -10.0f32..10.0) {
+        fn a_rotation_about_y_is_not_tilted(yaw in -10.0f32..10.0) {
             let back = rotation_back(rotation(Rotation::from_rotation_y(yaw)));
             prop_assert_eq!((back.x, back.z), (0.0, 0.0));
             prop_assert_eq!(rotation_back(rotation(back)), back, "and stays as it is");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_turns_walks_where_they_look() {
+    fn a_turning_character_walks_where_it_looks() {
         let ahead = |yaw: Angle| {
             let (sin, cos) = yaw.sin_cos();
             velocity(Vec3::new(-sin, 0.0, -cos) * 5.0)

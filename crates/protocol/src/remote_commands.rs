@@ -104,7 +104,7 @@ pub struct CastNews {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutsideNews {
     /// Whether only nearby entities are replicated to players; see
-    /// [`KeepBatch`](crate::keep::KeepBatch).
+    /// [`PersistBatch`](crate::persist::PersistBatch).
     #[serde(default)]
     pub near_only: bool,
     /// In the order they happened.

@@ -1,11 +1,11 @@
 //! Session resumption after a lost connection: each side numbers its reliable
 //! messages, and stores those that the other has not acknowledged.
 
-mod kept;
+mod persisted;
 
 use std::collections::VecDeque;
 
-pub use kept::{KeptCall, KeptLog, KeptMessage, KeptPacket};
+pub use persisted::{PersistedCall, PersistedLog, PersistedMessage, PersistedPacket};
 
 /// Messages that one side stores for the other.
 pub const LOG_MESSAGES_MAX: usize = 2048;
@@ -16,32 +16,32 @@ pub const COUNT_MAX: u32 = u32::MAX / 2;
 
 /// Reliable messages to the other side, numbered from 1.
 ///
-/// Messages up to some number are "told", which means written to the current
-/// connection; the newest may still wait for one.
+/// Messages up to some number are written to the current connection; the newest
+/// may still wait for one.
 #[derive(Debug)]
 pub struct SentLog<M> {
-    kept: VecDeque<(M, usize)>,
+    messages: VecDeque<(M, usize)>,
     bytes: usize,
     bytes_max: usize,
     sent: u32,
-    told: u32,
+    written: u32,
 }
 
 impl<M> Default for SentLog<M> {
     fn default() -> Self {
-        Self::keeping(LOG_BYTES_MAX)
+        Self::with_limit(LOG_BYTES_MAX)
     }
 }
 
 impl<M> SentLog<M> {
     /// An empty log that stores up to `bytes_max` bytes.
-    pub fn keeping(bytes_max: usize) -> Self {
+    pub fn with_limit(bytes_max: usize) -> Self {
         Self {
-            kept: VecDeque::new(),
+            messages: VecDeque::new(),
             bytes: 0,
             bytes_max,
             sent: 0,
-            told: 0,
+            written: 0,
         }
     }
 
@@ -49,7 +49,7 @@ impl<M> SentLog<M> {
     pub fn restored(base: u32) -> Self {
         Self {
             sent: base,
-            told: base,
+            written: base,
             ..Self::default()
         }
     }
@@ -58,13 +58,13 @@ impl<M> SentLog<M> {
     /// ones are dropped when it is full; a peer that asks for them later is
     /// notified of the gap.
     pub fn push(&mut self, message: M, bytes: usize) -> u32 {
-        self.kept.push_back((message, bytes));
+        self.messages.push_back((message, bytes));
         self.bytes += bytes;
         self.sent = self.sent.wrapping_add(1);
-        while self.kept.len() > LOG_MESSAGES_MAX || self.bytes > self.bytes_max {
+        while self.messages.len() > LOG_MESSAGES_MAX || self.bytes > self.bytes_max {
             self.forget_oldest();
         }
-        self.told = self.told.max(self.base());
+        self.written = self.written.max(self.base());
         self.sent
     }
 
@@ -76,55 +76,58 @@ impl<M> SentLog<M> {
     /// Number of the newest message that is no longer stored, and the messages
     /// since.
     pub fn unconfirmed(&self) -> (u32, impl DoubleEndedIterator<Item = &M> + ExactSizeIterator) {
-        (self.base(), self.kept.iter().map(|(message, _)| message))
+        (
+            self.base(),
+            self.messages.iter().map(|(message, _)| message),
+        )
     }
 
     /// Number of the newest message that was written to the connection.
-    pub fn told(&self) -> u32 {
-        self.told
+    pub fn written(&self) -> u32 {
+        self.written
     }
 
     /// Messages up to this number were sent by the previous owner of this log.
-    pub fn note_told(&mut self, told: u32) {
-        self.told = told.clamp(self.base(), self.sent);
+    pub fn note_written(&mut self, written: u32) {
+        self.written = written.clamp(self.base(), self.sent);
     }
 
     /// Messages that wait for a connection.
-    pub fn untold_count(&self) -> usize {
-        (self.sent - self.told) as usize
+    pub fn unwritten_count(&self) -> usize {
+        (self.sent - self.written) as usize
     }
 
     /// Messages and bytes that wait to be acknowledged.
     pub fn size(&self) -> (usize, usize) {
-        (self.kept.len(), self.bytes)
+        (self.messages.len(), self.bytes)
     }
 
     /// The next message that was not sent yet; it is marked as sent.
-    pub fn next_untold(&mut self) -> Option<(u32, &M)> {
-        if self.told == self.sent {
+    pub fn next_unwritten(&mut self) -> Option<(u32, &M)> {
+        if self.written == self.sent {
             return None;
         }
-        let index = (self.told - self.base()) as usize;
-        self.told += 1;
-        let (message, _) = self.kept.get(index)?;
-        Some((self.told, message))
+        let index = (self.written - self.base()) as usize;
+        self.written += 1;
+        let (message, _) = self.messages.get(index)?;
+        Some((self.written, message))
     }
 
     /// Marks everything as sent: the caller has just done so.
-    pub fn tell_all(&mut self) {
-        self.told = self.sent;
+    pub fn mark_all_written(&mut self) {
+        self.written = self.sent;
     }
 
     /// Whether a message of `bytes` bytes fits without dropping an unacknowledged
     /// one.
     pub fn has_room(&self, bytes: usize) -> bool {
-        self.kept.len() < LOG_MESSAGES_MAX && self.bytes + bytes <= self.bytes_max
+        self.messages.len() < LOG_MESSAGES_MAX && self.bytes + bytes <= self.bytes_max
     }
 
     /// The other side has every message up to this number. A number that was never
     /// sent acknowledges nothing.
     pub fn confirm(&mut self, received: u32) {
-        if received > self.told {
+        if received > self.written {
             return;
         }
         while self.base() < received {
@@ -140,8 +143,8 @@ impl<M> SentLog<M> {
         while self.base() < received {
             self.forget_oldest();
         }
-        self.told = self.base();
-        self.told
+        self.written = self.base();
+        self.written
     }
 
     /// A new connection to another process of this side, on which the other side
@@ -150,7 +153,7 @@ impl<M> SentLog<M> {
     /// here. Returns what [`rewind`](Self::rewind) does.
     pub fn take_up(&mut self, received: u32) -> u32 {
         if received > self.sent {
-            self.kept.clear();
+            self.messages.clear();
             self.bytes = 0;
             self.sent = received;
         }
@@ -161,33 +164,33 @@ impl<M> SentLog<M> {
     /// may still lose: the rest must be sent again, and everything is stored until
     /// it is acknowledged. Returns how many messages it lacks that are no longer
     /// stored; the count continues without them.
-    pub fn go_on(&mut self, heard: u32) -> u32 {
-        let missing = self.base().saturating_sub(heard);
+    pub fn go_on(&mut self, received: u32) -> u32 {
+        let missing = self.base().saturating_sub(received);
         self.sent -= missing;
-        self.told = heard.min(self.sent);
+        self.written = received.min(self.sent);
         missing
     }
 
     /// The other side has lost the count: it starts over. Messages that were sent
-    /// are dropped, or with `keep_told` retained as unsent. Returns by how much the
+    /// are dropped, or with `retain_written` retained as unsent. Returns by how much the
     /// numbers of the retained ones have decreased.
-    pub fn restart(&mut self, keep_told: bool) -> u32 {
-        while !keep_told && self.base() < self.told {
+    pub fn restart(&mut self, retain_written: bool) -> u32 {
+        while !retain_written && self.base() < self.written {
             self.forget_oldest();
         }
         let smaller = self.base();
-        self.sent = self.kept.len() as u32;
-        self.told = 0;
+        self.sent = self.messages.len() as u32;
+        self.written = 0;
         smaller
     }
 
     /// Number of the newest message that is no longer stored.
     fn base(&self) -> u32 {
-        self.sent - self.kept.len() as u32
+        self.sent - self.messages.len() as u32
     }
 
     fn forget_oldest(&mut self) {
-        if let Some((_, bytes)) = self.kept.pop_front() {
+        if let Some((_, bytes)) = self.messages.pop_front() {
             self.bytes -= bytes;
         }
     }
@@ -198,8 +201,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tell_all(log: &mut SentLog<u32>) -> Vec<u32> {
-        std::iter::from_fn(|| log.next_untold().map(|(_, message)| *message)).collect()
+    fn write_all(log: &mut SentLog<u32>) -> Vec<u32> {
+        std::iter::from_fn(|| log.next_unwritten().map(|(_, message)| *message)).collect()
     }
 
     #[test]
@@ -209,34 +212,34 @@ mod tests {
             log.push(message, 1);
         }
         assert_eq!(log.rewind(3), 10);
-        assert_eq!(tell_all(&mut log).len(), LOG_MESSAGES_MAX);
+        assert_eq!(write_all(&mut log).len(), LOG_MESSAGES_MAX);
         log.push(0, LOG_BYTES_MAX + 1);
-        assert_eq!(log.size(), (0, 0), "one that is too large is not kept");
+        assert_eq!(log.size(), (0, 0), "one that is too large is not stored");
         assert_eq!(log.rewind(u32::MAX), log.sent());
         log.confirm(u32::MAX);
     }
 
     #[test]
     fn received_messages_are_stored_until_they_are_acknowledged() {
-        let mut log = SentLog::keeping(10);
+        let mut log = SentLog::with_limit(10);
         for message in 1..=4 {
             assert!(log.has_room(2));
             log.push(message, 2);
         }
-        assert_eq!(tell_all(&mut log), [1, 2, 3, 4]);
-        assert!(!log.has_room(3), "told is not confirmed");
+        assert_eq!(write_all(&mut log), [1, 2, 3, 4]);
+        assert!(!log.has_room(3), "written, but not confirmed");
         assert_eq!(log.go_on(3), 0);
-        assert_eq!(tell_all(&mut log), [4]);
+        assert_eq!(write_all(&mut log), [4]);
         // The other side has lost some of what it received.
         assert_eq!(log.go_on(1), 0);
-        assert_eq!(tell_all(&mut log), [2, 3, 4]);
+        assert_eq!(write_all(&mut log), [2, 3, 4]);
         log.confirm(2);
         assert!(log.has_room(6));
-        assert_eq!(log.go_on(9), 0, "nobody has heard what was not said");
-        assert!(tell_all(&mut log).is_empty());
+        assert_eq!(log.go_on(9), 0, "unsent messages cannot have been received");
+        assert!(write_all(&mut log).is_empty());
         assert_eq!(log.go_on(0), 2, "a gap");
         assert_eq!(
-            log.next_untold(),
+            log.next_unwritten(),
             Some((1, &3)),
             "counted as the other side does"
         );
@@ -253,13 +256,13 @@ mod tests {
         let mut log = restored();
         assert_eq!(log.unconfirmed().0, 4);
         assert_eq!(log.take_up(5), 5);
-        assert_eq!(tell_all(&mut log), [6]);
+        assert_eq!(write_all(&mut log), [6]);
         // More was received than that process had persisted.
         let mut log = restored();
         assert_eq!(log.take_up(9), 9);
         log.push(10, 1);
         assert_eq!(log.take_up(9), 9, "the welcome was lost");
-        assert_eq!(log.next_untold(), Some((10, &10)));
+        assert_eq!(log.next_unwritten(), Some((10, &10)));
         assert_eq!(restored().take_up(0), 4, "a gap");
     }
 
@@ -267,13 +270,13 @@ mod tests {
     fn a_new_count_retains_what_was_never_sent() {
         let mut log = SentLog::default();
         log.push(1, 1);
-        log.next_untold();
+        log.next_unwritten();
         log.push(2, 1);
         log.restart(false);
-        assert_eq!(log.next_untold(), Some((1, &2)));
+        assert_eq!(log.next_unwritten(), Some((1, &2)));
         log.restart(true);
-        assert_eq!(log.next_untold(), Some((1, &2)));
-        assert_eq!(log.next_untold(), None);
+        assert_eq!(log.next_unwritten(), Some((1, &2)));
+        assert_eq!(log.next_unwritten(), None);
     }
 
     proptest! {
@@ -288,7 +291,7 @@ mod tests {
             for (step, count) in steps {
                 match step {
                     0 => for _ in 0..count { sent += 1; log.push(sent, 1); },
-                    1 => for _ in 0..count { line.extend(log.next_untold().map(|(n, m)| (n, *m))); },
+                    1 => for _ in 0..count { line.extend(log.next_unwritten().map(|(n, m)| (n, *m))); },
                     2 => for (number, message) in line.drain(..count.min(line.len())) {
                         prop_assert_eq!(number as usize, got.len() + 1);
                         got.push(message);
@@ -301,7 +304,7 @@ mod tests {
                 }
             }
             got.extend(line.drain(..).map(|(_, message)| message));
-            got.extend(tell_all(&mut log));
+            got.extend(write_all(&mut log));
             prop_assert_eq!(got, (1..=sent).collect::<Vec<_>>());
         }
     }

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::keep::base64_bytes;
 use crate::ops::LoggedOp;
+use crate::persist::base64_bytes;
 use crate::value::{Args, Value, ValueError, ValueLimits};
 
 /// Bytes of a key, a ranking's name or an owner's id.
@@ -165,19 +165,19 @@ pub struct StoreBatch {
     /// transaction: neither is stored without the other, so that the world's next
     /// process does not handle again what this one has done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub heard: Vec<HeardCount>,
+    pub heard: Vec<HandledCount>,
     /// Operations up to then that were not stored: the same messages may have
     /// caused them as well. Known ones are not applied again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ops: Vec<LoggedOp>,
-    /// See [`KeepBatch`](crate::keep::KeepBatch).
+    /// See [`PersistBatch`](crate::persist::PersistBatch).
     #[serde(default)]
     pub near_only: bool,
 }
 
 /// How many messages of a player have been handled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeardCount {
+pub struct HandledCount {
     /// Their persistent id.
     pub player_id: String,
     /// The session that counts them.
@@ -185,7 +185,7 @@ pub struct HeardCount {
     /// How many.
     pub received: u32,
     /// Number of the newest message to them by then; see
-    /// [`SavedPlayer`](crate::keep::SavedPlayer).
+    /// [`SavedPlayer`](crate::persist::SavedPlayer).
     #[serde(default)]
     pub sent: u32,
     /// The unacknowledged ones of those, answers to handled calls included.

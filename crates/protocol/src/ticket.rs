@@ -13,7 +13,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::keep::PlayerState;
+use crate::persist::PlayerState;
 
 /// Seconds from signing to expiry: enough for a slow page to load.
 pub const TICKET_LIFETIME_S: u64 = 60;
@@ -83,7 +83,7 @@ pub enum TicketError {
     #[error("the ticket has expired; join again for a new one")]
     Expired,
     /// For an earlier process of this world.
-    #[error("this world has started anew since the ticket was made; join again for a new one")]
+    #[error("this world was restarted after the ticket was issued; join again for a new one")]
     Outdated,
     /// For another world.
     #[error("the ticket is for another world")]

@@ -263,7 +263,7 @@ pub trait Engine {
     /// Unknown prefab, malformed components, too many entities.
     fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError>;
     /// Creates an entity that outlives the world's process. It is persistent
-    /// once [`Engine::kept_op`] has reached its number.
+    /// once [`Engine::persisted_op`] has reached its number.
     ///
     /// # Errors
     /// Unknown prefab, too many structures.
@@ -286,7 +286,7 @@ pub trait Engine {
     /// when it rises.
     ///
     /// [`ScriptEvent::OpsKept`]: crate::ScriptEvent::OpsKept
-    fn kept_op(&self) -> u64 {
+    fn persisted_op(&self) -> u64 {
         0
     }
     /// Removes an entity and its children. [`ScriptEvent::EntityDestroyed`]

@@ -40,11 +40,11 @@ fn a_spell_goes_the_same_way_on_both_sides() {
     assert_eq!(said, include_str!("spells/expected.txt").trim_end());
     let world = stage.world.borrow();
     let (draws, answers) = &world.casts_done[0];
-    let told = format!(
+    let result = format!(
         "{draws} {}",
         serde_json::to_string(&Args(answers.clone())).expect("plain")
     );
-    assert_eq!(told, include_str!("spells/told.txt").trim_end());
+    assert_eq!(result, include_str!("spells/told.txt").trim_end());
     assert!(world.logs.iter().all(|line| line.level == LogLevel::Info));
 }
 
@@ -141,7 +141,7 @@ fn run(root: &Path, file: &Path, modules: &[(String, String)]) -> Option<String>
         stage.ticks(1);
         answer(&mut stage);
         stage.answer_store();
-        stage.keep_ops();
+        stage.persist_ops();
     }
     let errors: Vec<String> = stage
         .world

@@ -38,7 +38,7 @@ const LUAU: [&str; 27] = [
     "xpcall",
 ];
 
-/// What a side must have: `World.Find`, `print`.
+/// The names that a side must have: `World.Find`, `print`.
 fn defined(side: Side) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for page in pages().iter().filter(|page| page.side.includes(side)) {

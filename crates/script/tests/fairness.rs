@@ -73,7 +73,7 @@ const FLOODS: [(&str, &str); 13] = [
         "local s = Signal.new() for i = 1, 200 do s:Connect(function() s:Fire() end) end s:Fire()",
     ),
     (
-        "somebody else's signal",
+        "another script's signal",
         "local bus = require('Bus') function OnTick() for i = 1, 5000 do pcall(bus.shared.Fire) end end",
     ),
     (
@@ -110,7 +110,7 @@ fn client_event(stage: &mut Stage, name: &str) {
     });
 }
 
-/// What the honest script has counted after some ticks beside a flood.
+/// The honest script's count after some ticks beside a flood.
 fn counted_beside(flood: &str) -> Vec<String> {
     // Counts alone must be enough: nothing here is decided by a clock.
     let mut stage = Stage::with_limits(VmLimits::untimed());
@@ -137,7 +137,7 @@ fn a_flood_of_one_script_takes_nothing_from_another() {
 }
 
 #[test]
-fn a_flood_runs_into_its_own_bounds_and_the_line_is_named() {
+fn a_flood_reaches_its_own_limits_and_its_line_is_named() {
     let mut stage = Stage::with_limits(VmLimits::untimed());
     let flood = "\nfunction OnTick()\n    for i = 1, 20000 do\n        task.defer(function() end)\n    end\nend";
     stage.start(&[("ServerScriptService/Flood.luau", flood)]);
@@ -164,7 +164,8 @@ fn events_without_arguments_are_limited_too() {
     assert!(line.message.contains("events per tick"), "{line:?}");
 }
 
-/// Whoever has much to do gets it done, in order, and within one tick where there is room.
+/// A script with much work gets it done in order, and within one tick where
+/// there is room.
 #[test]
 fn much_work_of_an_honest_script_is_all_done_in_its_order() {
     let mut stage = Stage::with_limits(VmLimits::untimed());

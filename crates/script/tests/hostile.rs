@@ -48,7 +48,7 @@ fn check_within(limits: VmLimits, body: &str) -> Vec<String> {
     );
     assert!(
         stage.vm.usage().memory_bytes < 40 << 20,
-        "memory kept: {body}"
+        "memory retained: {body}"
     );
     stage.errors()
 }
@@ -151,7 +151,7 @@ fn memory_bombs_are_stopped() {
 }
 
 #[test]
-fn memory_that_is_kept_disables_its_owner() {
+fn memory_that_stays_allocated_disables_its_owner() {
     let errors = check("kept = {} while true do kept[#kept + 1] = table.create(1000, 1) end");
     assert!(
         errors.iter().any(|e| e.contains("disabled")),
@@ -160,7 +160,7 @@ fn memory_that_is_kept_disables_its_owner() {
 }
 
 #[test]
-fn whoever_runs_when_memory_is_short_is_not_to_blame_for_it() {
+fn a_script_that_runs_when_memory_is_short_is_not_blamed_for_it() {
     // Fills memory to just below the cap in small bites, then leaves it to the
     // others to cross the line. At the end the honest one keeps 9 MiB of 16,
     // for which there is room only if the hoard is gone.
@@ -261,8 +261,8 @@ fn others_cannot_be_poisoned() {
 
 #[test]
 fn engine_threads_do_not_leak_into_other_scripts() {
-    // Keeps its handler's thread and resumes, closes or cancels it later,
-    // when the engine might have lent it to somebody else.
+    // Stores its handler's thread and resumes, closes or cancels it later, when
+    // the engine may have reused it for another handler.
     for abuse in [
         "coroutine.close(kept)",
         "coroutine.resume(kept, print, 'escaped')",
@@ -299,7 +299,7 @@ fn a_repeat_offender_is_disabled_and_named() {
 }
 
 #[test]
-fn whoever_takes_a_little_too_much_every_tick_has_to_wait() {
+fn a_script_that_slightly_exceeds_every_tick_is_throttled() {
     // Never reaches its slice, so nothing stops it; together it takes ten
     // times what the world has.
     let mut stage = Stage::with_limits(VmLimits {

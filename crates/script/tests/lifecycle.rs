@@ -1,4 +1,4 @@
-//! What happens to scripts: attachment, handlers, events, errors in the log.
+//! The life of scripts: attachment, handlers, events, errors in the log.
 
 use crate::support::Stage;
 use frolic_protocol::Value;
@@ -169,7 +169,7 @@ Players.PlayerLeft.Connect(function(player) print("left", player.Name) end)
     assert_eq!(world.sent[0].0, Recipient::One(9));
 }
 
-/// Mistyped commands are nobody else's business.
+/// Mistyped commands concern only their author.
 #[test]
 fn unknown_commands_are_answered_to_their_writer_only() {
     let mut stage = Stage::new();
@@ -402,7 +402,7 @@ fn a_world_that_closes_waits_for_its_handlers_and_the_store() {
 }
 
 #[test]
-fn a_handler_that_never_ends_is_stopped_and_its_line_is_reported() {
+fn a_handler_that_never_ends_is_stopped_and_its_position_reported() {
     let mut stage = Stage::new();
     let source = "World.OnClose(function()\n    while true do\n        task.wait()\n    end\nend)\n\
                   World.OnClose(function() coroutine.yield() end)\n\
@@ -414,14 +414,14 @@ fn a_handler_that_never_ends_is_stopped_and_its_line_is_reported() {
     stage.vm.end_close(10);
     assert_eq!(stage.vm.closing_left(), 0);
     let world = stage.world.borrow();
-    let told: Vec<_> = world
+    let logged: Vec<_> = world
         .logs
         .iter()
         .map(|l| (l.line, l.message.as_str()))
         .collect();
     let stopped = "a World.OnClose handler was stopped: a world closes within 10 seconds";
     assert_eq!(
-        told,
+        logged,
         [(Some(7), "no luck"), (Some(3), stopped), (Some(6), stopped)]
     );
 }
@@ -459,7 +459,7 @@ fn print_shows_what_is_in_a_table_within_bounds() {
 }
 
 #[test]
-fn an_event_that_nothing_listens_to_is_told_of_once() {
+fn an_event_without_a_handler_is_logged_once() {
     let mut stage = Stage::new();
     let source = "Network.OnClientEvent('FireGun', print)";
     stage.start(&[("ServerScriptService/Main.luau", source)]);
@@ -471,9 +471,9 @@ fn an_event_that_nothing_listens_to_is_told_of_once() {
         });
     }
     let world = stage.world.borrow();
-    let told: Vec<&str> = world.logs.iter().map(|l| l.message.as_str()).collect();
+    let logged: Vec<&str> = world.logs.iter().map(|l| l.message.as_str()).collect();
     assert_eq!(
-        told,
+        logged,
         ["\"FireGnu\" came from Ada, and nothing listens to it: \
           Network.OnClientEvent(\"FireGnu\", …); did you mean \"FireGun\"?"]
     );

@@ -98,7 +98,7 @@ fn each_entity_keeps_its_own_state() {
 }
 
 #[test]
-fn whoever_required_a_changed_module_starts_again_also_through_another_module() {
+fn a_script_that_required_a_changed_module_restarts_also_through_another_module() {
     let mut stage = Stage::new();
     stage.start(&[
         ("ReplicatedStorage/Deep.luau", "return 1"),
@@ -165,7 +165,7 @@ fn a_script_that_was_disabled_gets_another_chance() {
 }
 
 #[test]
-fn an_on_save_that_fails_or_hangs_keeps_nobody_from_coming() {
+fn an_on_save_that_fails_or_hangs_delays_no_player() {
     for save in ["error('no')", "while true do end", "task.wait(1)"] {
         let mut stage = Stage::with_limits(VmLimits {
             slice: std::time::Duration::from_millis(20),
@@ -199,8 +199,8 @@ fn a_swap_back_goes_on_with_the_state_of_before() {
 }
 
 #[test]
-fn the_sample_in_the_documentation_keeps_its_score() {
-    let page = include_str!("../../../docs/hot-reload.md");
+fn the_sample_in_the_documentation_preserves_its_score() {
+    let page = include_str!("../../../docs/create/hot-reload.md");
     let code = page.split("```lua\n").nth(1).expect("a sample");
     let code = code.split("```").next().expect("its end");
     let fire = |stage: &mut Stage, name: &str| {

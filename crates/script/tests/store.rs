@@ -27,7 +27,7 @@ fn a_store_that_does_not_answer_is_an_error_after_ten_seconds() {
     assert_eq!((line.script.as_str(), line.line), (PATH, Some(1)));
     assert_eq!(line.source_line.as_deref(), Some("Store.Set(\"a\", 1)"));
     drop(world);
-    // The answer that comes after all reaches nobody.
+    // The answer that arrives afterwards is ignored.
     stage.answer_store();
     stage.ticks(2);
     assert!(stage.prints().is_empty());
@@ -46,7 +46,7 @@ fn an_error_of_the_store_is_raised_at_the_call() {
 }
 
 #[test]
-fn answers_that_nobody_asked_for_change_nothing() {
+fn unrequested_answers_change_nothing() {
     let mut stage = start("print(Store.Get(\"a\"))");
     for id in [0, 99, u32::MAX] {
         let result = Ok(vec![Value::Number(1.0)]);

@@ -27,7 +27,7 @@ pub(crate) fn code_of(answer: &str) -> Option<String> {
     found
 }
 
-/// The language of a line that opens a block.
+/// The language of a line that opens a code block.
 fn fence(line: &str) -> Option<&str> {
     line.trim().strip_prefix("```").map(str::trim)
 }

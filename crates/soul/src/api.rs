@@ -1,5 +1,5 @@
-//! What scripts can call, short enough for a prompt: from the definitions
-//! that the reference and the editors' types come from.
+//! The script API, short enough for a prompt: from the same definitions as the
+//! reference and the editors' types.
 
 use std::fmt::Write as _;
 
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_side_is_told_of_its_own() {
+    fn each_side_gets_its_own_api() {
         let server = summary(RunContext::Server);
         assert!(server.contains("Store.Increment: (key: string"), "{server}");
         assert!(!summary(RunContext::Client).contains("Store.Increment"));

@@ -14,7 +14,7 @@ pub const ROUNDS_MAX: u32 = 3;
 /// Bytes of an answer that go back to the model.
 const ANSWER_BYTES_MAX: usize = 128 * 1024;
 
-/// What came of a `.soul`.
+/// The Luau generated from a `.soul`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
     /// Path below `scripts/`, such as `Workspace/Door.soul.luau`.

@@ -8,13 +8,13 @@ use ureq::Agent;
 
 use crate::{Model, ModelError, Speaker, Turn};
 
-/// Where the API is, when nobody says.
+/// The default address of the API.
 pub const DEFAULT_URL: &str = "https://api.anthropic.com";
-/// Which model, when nobody says.
+/// The default model.
 pub const DEFAULT_MODEL: &str = "claude-sonnet-4-5";
 
 const API_VERSION: &str = "2023-06-01";
-/// Room for the largest script that anybody describes on a few pages.
+/// Room for the largest script that can be described on a few pages.
 const ANSWER_TOKENS_MAX: u32 = 16_000;
 /// Bytes of one answer of the API.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
@@ -224,7 +224,7 @@ fn read_answer(body: &[u8]) -> Result<String, ModelError> {
     Ok(answer.content.into_iter().map(|block| block.text).collect())
 }
 
-/// What an error says, for people; never the key, which only we have.
+/// The message of an API error, for people; never the key.
 fn message_of(body: &[u8]) -> String {
     let text = match serde_json::from_slice::<Refusal>(body) {
         Ok(refusal) => refusal.error.message,
@@ -234,7 +234,7 @@ fn message_of(body: &[u8]) -> String {
     clean.take(ERROR_CHARS_MAX).collect()
 }
 
-/// Whether nobody on the way can read the key.
+/// Whether the address is safe to send the key to: HTTPS, or this machine.
 fn is_private(url: &str) -> bool {
     if url.starts_with("https://") {
         return true;

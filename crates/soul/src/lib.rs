@@ -1,11 +1,11 @@
-//! Scripts in plain language: a `.soul` is written out as Luau once,
-//! by a language model, and the Luau is kept beside it.
+//! Scripts in plain language: a `.soul` is translated to Luau once, by a
+//! language model, and the Luau is stored beside it.
 //!
 //! Start from [`compile()`]: it asks a [`Model`] for the code, compiles the
-//! answer as any script is compiled, and gives compile errors back to the
-//! model, a bounded number of times. [`MessagesApi`] is a model behind HTTP;
-//! tests have others. This runs where a game is packed, never in the process
-//! of a world: what a world runs is the kept Luau and nothing else.
+//! answer as any script is compiled, and returns compile errors to the model, a
+//! bounded number of times. [`MessagesApi`] is a model behind HTTP; tests have
+//! others. This runs where a game is packed, never in the process of a world: a
+//! world runs only the stored Luau.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -20,7 +20,7 @@ pub use http::{ApiSettings, DEFAULT_MODEL, DEFAULT_URL, MessagesApi};
 pub use prompt::PROMPT_VERSION;
 pub use spell::{SpellError, check_spell, write_spell};
 
-/// Who said something in a conversation with a model.
+/// The author of a message in a conversation with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
     /// We.
@@ -32,9 +32,9 @@ pub enum Speaker {
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Who.
+    /// The author.
     pub by: Speaker,
-    /// What.
+    /// The message.
     pub text: String,
 }
 
@@ -50,7 +50,7 @@ pub trait Model {
 /// Why a model gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Nobody said how to get in.
+    /// No key is set.
     #[error(
         "a .soul needs a language model: set SOUL_API_KEY (in the environment, or soul_api_key in \
          frolic.toml) to a key of Anthropic's API, or of one that speaks the same and is named by \
@@ -63,7 +63,7 @@ pub enum ModelError {
     /// 401, 403.
     #[error("the model's API did not accept SOUL_API_KEY ({status}): {message}")]
     WrongKey {
-        /// What it answered.
+        /// The status of the response.
         status: u16,
         /// In its words.
         message: String,
@@ -71,13 +71,13 @@ pub enum ModelError {
     /// 429 and 529 to the end.
     #[error("the model's API is busy ({status}) and stayed so; try again later")]
     Busy {
-        /// What it answered last.
+        /// The status of the last response.
         status: u16,
     },
     /// Any other status.
     #[error("the model's API refused ({status}): {message}")]
     Refused {
-        /// What it answered.
+        /// The status of the response.
         status: u16,
         /// In its words.
         message: String,

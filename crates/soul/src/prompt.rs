@@ -1,4 +1,4 @@
-//! What a model is told.
+//! The prompt for the language model.
 
 use frolic_package::soul::context_line;
 use frolic_script::{CompileError, RunContext, Service};
@@ -19,7 +19,7 @@ if Input.IsKeyPressed("Fire") then
     Network.FireServer("FireGun", Camera.Forward)
 end"#;
 
-/// What holds for every script: the task, the language and the API.
+/// The part that is equal for every script: the task, the language and the API.
 pub(crate) fn system(service: Service, context: RunContext) -> String {
     let place = match context {
         RunContext::Server => "on the server",

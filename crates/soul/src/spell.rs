@@ -43,10 +43,10 @@ pub enum SpellError {
     Broken(String),
 }
 
-/// Compiles a spell as a world does, and looks for its function.
+/// Compiles a spell as a world does, and checks that it defines its function.
 ///
 /// # Errors
-/// What is wrong, with the line.
+/// The error, with its line.
 pub fn check_spell(spell_id: &str, code: &str) -> Result<(), String> {
     frolic_script::compile(&script_path(spell_id), code)
         .map_err(|error| format!("spell.luau:{}: {}", error.line, error.message))?;
@@ -57,8 +57,8 @@ pub fn check_spell(spell_id: &str, code: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a line that is no comment defines `on_cast`. Running it would tell
-/// for sure, and is what worlds are for.
+/// Whether a line that is no comment defines `on_cast`. Only running it, which
+/// is up to worlds, would be certain.
 fn defines_on_cast(code: &str) -> bool {
     code.lines().any(|line| {
         let line = line.split("--").next().unwrap_or_default();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_told_what_is_wrong_and_asked_again() {
+    fn a_model_receives_the_error_and_is_asked_again() {
         let answers = vec![
             "Sure!",
             "```luau\nfunction on_cast(\n```",

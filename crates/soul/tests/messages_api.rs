@@ -16,7 +16,7 @@ const GOOD: &str =
     "Here you are.\n```luau\nfunction OnTriggerEnter(other)\n\tprint(other.Name)\nend\n```";
 const BAD: &str = "```luau\nlocal = 5\n```";
 
-/// What the server does with the next request.
+/// The server's response to the next request.
 #[derive(Clone)]
 enum Mood {
     Say(&'static str),
@@ -196,8 +196,8 @@ fn a_busy_api_is_asked_again_and_not_for_ever() {
 }
 
 #[test]
-fn every_other_trouble_is_told_as_what_it_is() {
-    let told = |mood: Mood| {
+fn every_other_failure_has_its_own_error() {
+    let error_for = |mood: Mood| {
         let server = Server::start(vec![mood]);
         let error = server.compile(PATH, SOUL).unwrap_err();
         assert_eq!(server.seen().len(), 1, "it is not asked again: {error}");
@@ -206,31 +206,34 @@ fn every_other_trouble_is_told_as_what_it_is() {
             other => panic!("{other}"),
         }
     };
-    let error = told(Mood::Status(401, "invalid x-api-key"));
+    let error = error_for(Mood::Status(401, "invalid x-api-key"));
     assert!(matches!(error, ModelError::WrongKey { status: 401, .. }));
     assert!(error.to_string().contains("invalid x-api-key"));
     assert!(!error.to_string().contains("the-key"));
-    let error = told(Mood::Status(400, "no such model"));
+    let error = error_for(Mood::Status(400, "no such model"));
     assert!(error.to_string().contains("no such model"), "{error}");
     assert!(matches!(
-        told(Mood::Status(500, "oops")),
+        error_for(Mood::Status(500, "oops")),
         ModelError::Refused { .. }
     ));
-    assert!(matches!(told(Mood::Garbage), ModelError::Unreadable(_)));
-    assert!(matches!(told(Mood::CutOff), ModelError::CutOff));
-    assert!(matches!(told(Mood::Huge), ModelError::TooLarge(_)));
-    assert!(matches!(told(Mood::Hang), ModelError::Late(_)));
+    assert!(matches!(
+        error_for(Mood::Garbage),
+        ModelError::Unreadable(_)
+    ));
+    assert!(matches!(error_for(Mood::CutOff), ModelError::CutOff));
+    assert!(matches!(error_for(Mood::Huge), ModelError::TooLarge(_)));
+    assert!(matches!(error_for(Mood::Hang), ModelError::Late(_)));
     let mut settings = ApiSettings::new("k".into());
     settings.url = "http://127.0.0.1:1".into();
-    let nobody = compile(&MessagesApi::new(settings).unwrap(), PATH, SOUL);
+    let unreachable = compile(&MessagesApi::new(settings).unwrap(), PATH, SOUL);
     assert!(matches!(
-        nobody,
+        unreachable,
         Err(SoulError::Model(ModelError::Unreachable { .. }))
     ));
 }
 
 #[test]
-fn what_cannot_become_a_script_is_refused_before_anybody_is_asked() {
+fn invalid_input_is_refused_before_the_model_is_asked() {
     let server = Server::start(vec![Mood::Say(GOOD)]);
     let long = "x".repeat(40_000);
     for (path, soul, expected) in [

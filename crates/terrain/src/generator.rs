@@ -10,7 +10,7 @@ use crate::settings::{Clearing, Generator};
 /// Layers of soil between surface and rock.
 const SOIL_BLOCKS: i32 = 3;
 /// Side in blocks of a cell that has at most one tree.
-const TREE_SQUARE: i32 = 7;
+const TREE_CELL: i32 = 7;
 /// Blocks from a trunk to its farthest leaf.
 const CROWN_BLOCKS: i32 = 2;
 /// The tallest tree, crown included.
@@ -186,12 +186,12 @@ impl Hills {
     /// Adds the parts of surrounding trees that are in this chunk.
     fn plant(&self, chunk: &mut Chunk, at: ChunkPos) {
         let range = grid::blocks_of(at);
-        let square = |block: i32| block.div_euclid(TREE_SQUARE);
+        let cell = |block: i32| block.div_euclid(TREE_CELL);
         let (from_x, to_x) = (range.min[0] - CROWN_BLOCKS, range.max[0] + CROWN_BLOCKS);
         let (from_z, to_z) = (range.min[2] - CROWN_BLOCKS, range.max[2] + CROWN_BLOCKS);
-        for square_z in square(from_z)..=square(to_z) {
-            for square_x in square(from_x)..=square(to_x) {
-                let Some(tree) = self.tree(square_x, square_z) else {
+        for cell_z in cell(from_z)..=cell(to_z) {
+            for cell_x in cell(from_x)..=cell(to_x) {
+                let Some(tree) = self.tree(cell_x, cell_z) else {
                     continue;
                 };
                 let top = tree.root[1] + tree.height + 1;
@@ -204,10 +204,10 @@ impl Hills {
     }
 
     /// The tree of a cell, if it has one.
-    fn tree(&self, square_x: i32, square_z: i32) -> Option<Tree> {
-        let roll = noise::hash(self.seed ^ 0x7265_6573, square_x, square_z);
-        let x = square_x * TREE_SQUARE + (roll & 0xff) as i32 % TREE_SQUARE;
-        let z = square_z * TREE_SQUARE + (roll >> 8 & 0xff) as i32 % TREE_SQUARE;
+    fn tree(&self, cell_x: i32, cell_z: i32) -> Option<Tree> {
+        let roll = noise::hash(self.seed ^ 0x7265_6573, cell_x, cell_z);
+        let x = cell_x * TREE_CELL + (roll & 0xff) as i32 % TREE_CELL;
+        let z = cell_z * TREE_CELL + (roll >> 8 & 0xff) as i32 % TREE_CELL;
         // Forests and open land, and a few trees everywhere.
         let wood = noise::smooth(self.seed ^ 0x776f_6f64, x as f32 / 70.0, z as f32 / 70.0);
         let density = self.trees * (0.35 + wood * 1.6).clamp(0.06, 1.0);

@@ -122,8 +122,8 @@ impl Terrain {
     pub fn follow(&mut self, op: &Op, changed: &[ChunkVersion]) -> Vec<ChunkPos> {
         let behind_by_one = changed
             .iter()
-            .filter(|told| self.version(told.chunk).wrapping_add(1) == told.version);
-        let due: Vec<ChunkPos> = behind_by_one.map(|told| told.chunk).collect();
+            .filter(|sent| self.version(sent.chunk).wrapping_add(1) == sent.version);
+        let due: Vec<ChunkPos> = behind_by_one.map(|sent| sent.chunk).collect();
         due.into_iter()
             .filter(|&at| self.apply_to_chunk(op, at))
             .collect()

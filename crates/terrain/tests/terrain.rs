@@ -50,8 +50,8 @@ proptest! {
         let (mut close, mut lossy) = (Terrain::new(&settings()), Terrain::new(&settings()));
         for (op, lost) in &ops {
             let changed = server.apply(op);
-            for told in &changed {
-                prop_assert_eq!(server.version(told.chunk), told.version);
+            for version in &changed {
+                prop_assert_eq!(server.version(version.chunk), version.version);
             }
             prop_assert_eq!(close.follow(op, &changed).len(), changed.len());
             if !lost {
@@ -64,9 +64,9 @@ proptest! {
             .edited()
             .filter(|known| lossy.version(known.chunk) != known.version)
             .collect();
-        for told in behind {
-            let packed = codec::pack(server.chunk(told.chunk).unwrap());
-            prop_assert!(lossy.install(told, codec::unpack(&packed).unwrap()));
+        for version in behind {
+            let packed = codec::pack(server.chunk(version.chunk).unwrap());
+            prop_assert!(lossy.install(version, codec::unpack(&packed).unwrap()));
         }
         prop_assert!(server == lossy);
         let mut rebuilt = Terrain::new(&settings());
@@ -143,7 +143,7 @@ proptest! {
 }
 
 #[test]
-fn nothing_is_made_before_somebody_looks() {
+fn chunks_are_generated_only_when_queried() {
     let terrain = Terrain::new(&settings());
     let before = terrain.heap_bytes();
     terrain.block([0, 20, 0]);

@@ -40,7 +40,7 @@ impl WorldState {
             arms: Default::default(),
             dead_until: None,
             life: self.life_after(Life::default()),
-            vitals_told: UNHURT,
+            vitals_sent: UNHURT,
             chat_used_until: 0,
             looks: Default::default(),
         };

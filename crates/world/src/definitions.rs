@@ -16,7 +16,7 @@ pub(crate) struct Definitions {
     /// Definitions that clients do not know from the scene, by their JSON.
     extra: BTreeMap<String, u16>,
     /// Their JSON as sent to clients, in order.
-    told: Vec<String>,
+    sent: Vec<String>,
 }
 
 /// Why components of a script got no number.
@@ -50,7 +50,7 @@ impl Definitions {
             prefab_count: components.len(),
             components,
             extra: BTreeMap::new(),
-            told: Vec::new(),
+            sent: Vec::new(),
         }
     }
 
@@ -71,11 +71,11 @@ impl Definitions {
         if self.extra.len() >= EXTRA_MAX {
             return Err(MakeError::TooMany);
         }
-        let told = serde_json::to_string(&components.clone().for_clients())?;
+        let sent = serde_json::to_string(&components.clone().for_clients())?;
         self.components.push(Rc::new(components));
         let index = u16::try_from(self.components.len()).map_err(|_| MakeError::TooMany)?;
         self.extra.insert(json, index);
-        self.told.push(told);
+        self.sent.push(sent);
         Ok(index)
     }
 
@@ -101,7 +101,7 @@ impl Definitions {
 
     /// How many definitions came from scripts.
     pub fn extra_count(&self) -> usize {
-        self.told.len()
+        self.sent.len()
     }
 
     /// The number of the first definition that came from a script.
@@ -111,8 +111,8 @@ impl Definitions {
 
     /// The message that introduces a script's definition to clients, counted
     /// from 0.
-    pub fn told(&self, number: usize) -> Option<ServerMessage> {
-        let components = self.told.get(number)?.clone();
+    pub fn introduction(&self, number: usize) -> Option<ServerMessage> {
+        let components = self.sent.get(number)?.clone();
         let index = u16::try_from(self.prefab_count + 1 + number).ok()?;
         Some(ServerMessage::Definition { index, components })
     }

@@ -100,8 +100,8 @@ impl Engine for WorldState {
         self.history.newest()
     }
 
-    fn kept_op(&self) -> u64 {
-        self.history.kept()
+    fn persisted_op(&self) -> u64 {
+        self.history.persisted()
     }
 
     fn destroy(&mut self, id: EntityId) -> Result<(), EngineError> {

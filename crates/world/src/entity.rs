@@ -56,14 +56,14 @@ pub(crate) struct Entity {
 impl Entity {
     /// Whether it is replicated to all clients at any distance, with cells of
     /// this size.
-    pub fn is_everywhere(&self, square_m: f32) -> bool {
+    pub fn is_everywhere(&self, cell_m: f32) -> bool {
         // A destroyed entity has no tags any more except those of the scene
         // file, because of which all clients believe that it exists.
         let tags = match self.destroyed {
             true => self.components.tag.as_deref().unwrap_or_default(),
             false => &self.tags,
         };
-        self.reach > square_m * 0.5 || tags.iter().any(|tag| tag == ALWAYS_RELEVANT)
+        self.reach > cell_m * 0.5 || tags.iter().any(|tag| tag == ALWAYS_RELEVANT)
     }
 
     pub fn new(

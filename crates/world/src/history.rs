@@ -19,7 +19,7 @@ pub(crate) struct History {
     /// Number of the newest operation.
     newest: u64,
     /// Number up to which operations are stored.
-    kept: u64,
+    persisted: u64,
     /// Not yet taken by the host.
     fresh: Vec<LoggedOp>,
     /// Messages to send once their operation is stored, in order.
@@ -29,7 +29,7 @@ pub(crate) struct History {
 impl History {
     /// Whether there is capacity for one more operation.
     pub fn has_room(&self) -> bool {
-        self.newest.saturating_sub(self.kept) < WAITING_MAX as u64
+        self.newest.saturating_sub(self.persisted) < WAITING_MAX as u64
     }
 
     /// Number of the newest operation.
@@ -38,13 +38,13 @@ impl History {
     }
 
     /// Number up to which operations are stored.
-    pub fn kept(&self) -> u64 {
-        self.kept
+    pub fn persisted(&self) -> u64 {
+        self.persisted
     }
 
     /// Continues the numbering of an earlier process of this world.
     pub fn resume_after(&mut self, seq: u64) {
-        (self.newest, self.kept) = (seq, seq);
+        (self.newest, self.persisted) = (seq, seq);
     }
 }
 
@@ -55,14 +55,14 @@ impl WorldState {
         &mut self,
         by: Option<String>,
         op: WorldOp,
-        tell: impl FnOnce(u64) -> Vec<Outgoing>,
+        messages: impl FnOnce(u64) -> Vec<Outgoing>,
     ) -> u64 {
         let history = &mut self.history;
         history.newest += 1;
         let seq = history.newest;
         history.fresh.push(LoggedOp { seq, by, op });
-        let told = tell(seq).into_iter().map(|outgoing| (seq, outgoing));
-        history.held.extend(told);
+        let messages = messages(seq).into_iter().map(|outgoing| (seq, outgoing));
+        history.held.extend(messages);
         seq
     }
 }
@@ -79,32 +79,32 @@ impl World {
     }
 
     /// Number up to which operations are stored.
-    pub fn kept_op(&self) -> u64 {
-        self.borrow_state().history.kept
+    pub fn persisted_op(&self) -> u64 {
+        self.borrow_state().history.persisted
     }
 
     /// Reports that operations up to this number are stored, which releases the
     /// messages that wait for them.
-    pub fn ops_kept(&mut self, up_to: u64) {
-        if up_to <= self.borrow_state().history.kept {
+    pub fn ops_persisted(&mut self, up_to: u64) {
+        if up_to <= self.borrow_state().history.persisted {
             return;
         }
-        self.note(&Record::OpsKept { up_to });
-        self.tell_scripts_kept(up_to);
+        self.note(&Record::OpsPersisted { up_to });
+        self.notify_scripts_persisted(up_to);
         let mut state = self.state_mut();
         let state = &mut *state;
         let history = &mut state.history;
-        history.kept = up_to.min(history.newest);
-        let kept = history.kept;
-        history.fresh.retain(|op| op.seq > kept);
+        history.persisted = up_to.min(history.newest);
+        let persisted = history.persisted;
+        history.fresh.retain(|op| op.seq > persisted);
         let safe = history
             .held
             .iter()
-            .take_while(|(seq, _)| *seq <= history.kept)
+            .take_while(|(seq, _)| *seq <= history.persisted)
             .count();
-        let told = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
-        state.outbox.extend(told);
-        state.show_structures(kept);
-        state.settle_ground(kept);
+        let released = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
+        state.outbox.extend(released);
+        state.show_structures(persisted);
+        state.settle_ground(persisted);
     }
 }

@@ -185,7 +185,7 @@ impl InputQueue {
 
     /// Whether an input with this sequence number would be queued, given
     /// capacity.
-    pub fn is_news(&self, seq: u32) -> bool {
+    pub fn is_new(&self, seq: u32) -> bool {
         self.last_seq.is_none_or(|last| seq > last)
             && self
                 .waiting

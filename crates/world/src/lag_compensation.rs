@@ -28,7 +28,7 @@ pub(crate) use updates::UpdateRule;
 /// others could not defend themselves against an older shot.
 pub const REWIND_MAX_MS: u32 = 250;
 /// How far behind the newest snapshot a client is assumed to show others if it
-/// does not report it: the buffer that docs/protocol.md recommends.
+/// does not report it: the buffer that docs/protocol/websocket.md recommends.
 const BUFFER_MS: u32 = 100;
 /// Fractions of a tick in which moments are counted.
 const PER_TICK: u64 = 256;
@@ -82,11 +82,11 @@ impl Shown {
         let overtaken = self
             .said
             .is_some_and(|known| moment < known && moment >= known.before(REWIND_MAX_MS, tick_hz));
-        let news = !overtaken && self.said != Some(moment);
-        if news {
+        let is_new = !overtaken && self.said != Some(moment);
+        if is_new {
             self.said = Some(moment);
         }
-        news
+        is_new
     }
 
     /// The moment to query if `now` is the newest.

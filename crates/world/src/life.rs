@@ -118,8 +118,8 @@ impl WorldState {
     pub fn send_vitals(&mut self) {
         for player in self.players.values_mut().filter(|player| player.online) {
             let vitals = player.vitals();
-            if player.vitals_told != vitals {
-                player.vitals_told = vitals;
+            if player.vitals_sent != vitals {
+                player.vitals_sent = vitals;
                 self.outbox.push(Outgoing {
                     to: Some(player.number),
                     message: ServerMessage::Vitals(vitals),

@@ -68,14 +68,14 @@ pub(crate) struct Npc {
     pub senses: Senses,
     pub state: NpcState,
     /// The state last reported to clients and scripts.
-    told: NpcState,
+    reported: NpcState,
     /// The tick since which it is in that state.
     since: u32,
     rounds: Rounds,
     journey: Journey,
     pub orders: Orders,
     /// Whether scripts were notified of the journey's end.
-    told_arrival: bool,
+    reported_arrival: bool,
     /// Its state as last replicated.
     shown: Option<EntityState>,
 }
@@ -189,14 +189,14 @@ impl WorldState {
         let people = self.people();
         let period = (self.tick_hz / LOOKS_PER_S).max(1);
         let seconds = period as f32 * self.dt();
-        let mut told = Vec::new();
+        let mut found = Vec::new();
         let mut rays = 0;
         let mut look = |npc: &mut Npc| {
             let turn = self.tick.wrapping_add(npc.entity).is_multiple_of(period);
             if turn && rays + RAYS_PER_LOOK_MAX <= RAYS_PER_TICK_MAX {
                 let noticed = npc.look_around(&people, &self.collision, seconds, &mut rays);
                 let noticed = noticed.into_iter();
-                told.extend(noticed.map(|noticed| (npc.entity, noticed)));
+                found.extend(noticed.map(|noticed| (npc.entity, noticed)));
             }
         };
         // Alternately from both ends: when there are too many, none is always
@@ -206,7 +206,7 @@ impl WorldState {
             _ => npcs.all.values_mut().rev().for_each(&mut look),
         }
         npcs.rays = rays;
-        told
+        found
     }
 
     /// The characters of players, as input of perception.
@@ -310,18 +310,18 @@ impl WorldState {
                 fallen.push((*id, npc.home, npc.home_yaw));
             }
             // Once per tick, however often scripts change it.
-            let told = std::mem::replace(&mut npc.told, npc.state);
-            if told != npc.state {
-                changed.push((*id, told));
+            let before = std::mem::replace(&mut npc.reported, npc.state);
+            if before != npc.state {
+                changed.push((*id, before));
             }
             if let Some(reached) = npc.journey.ended()
-                && !std::mem::replace(&mut npc.told_arrival, true)
+                && !std::mem::replace(&mut npc.reported_arrival, true)
             {
                 let what = NpcHappening::Arrived { reached };
                 self.events.push(ScriptEvent::Npc { entity: *id, what });
             }
             if npc.journey.ended().is_none() {
-                npc.told_arrival = false;
+                npc.reported_arrival = false;
             }
             let before = entity.pose();
             entity.position = npc.character.feet;
@@ -381,8 +381,8 @@ impl WorldState {
         self.events.push(ScriptEvent::Npc { entity: id, what });
         let (feet, policy) = (npc.character.feet, self.updates.policy);
         let present = self.players.values().filter(|player| player.online);
-        let told = present.filter(|player| policy.reaches(player.character.feet, feet));
-        self.outbox.extend(told.map(|player| Outgoing {
+        let recipients = present.filter(|player| policy.reaches(player.character.feet, feet));
+        self.outbox.extend(recipients.map(|player| Outgoing {
             to: Some(player.number),
             message: ServerMessage::Npc(event),
             reliable: true,

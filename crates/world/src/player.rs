@@ -66,7 +66,7 @@ pub(crate) struct Player {
     /// The current life.
     pub life: Life,
     /// The vitals last sent to their client.
-    pub vitals_told: Vitals,
+    pub vitals_sent: Vitals,
     /// State of the chat rate limit; see `chat.rs`.
     pub chat_used_until: u32,
     /// Appearance of their character.

@@ -7,7 +7,7 @@
 
 mod fire;
 mod hits;
-mod tell;
+mod replication;
 mod weapons;
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::state::WorldState;
 
 pub(crate) use fire::Arms;
 pub(crate) use hits::Targets;
-pub(crate) use tell::News;
+pub(crate) use replication::Pending;
 pub(crate) use weapons::Armoury;
 
 /// Shots in flight in a world; further ones are refused.
@@ -38,7 +38,7 @@ pub(crate) struct Projectiles {
     pub flying: Vec<Shot>,
     pub next_id: u32,
     /// What to send to each player about this tick.
-    news: BTreeMap<PlayerNumber, News>,
+    pending: BTreeMap<PlayerNumber, Pending>,
     /// Shots that were refused because too many are in flight.
     pub refused: u64,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Shot {
     /// Number of the input that fired it, or 0.
     pub input: u32,
     /// Players to whom it was replicated, in order.
-    told: Vec<PlayerNumber>,
+    known_to: Vec<PlayerNumber>,
     /// Players that it may come into view of before the next look.
     coming: Vec<PlayerNumber>,
     /// The tick of the next look at which players it flies towards.
@@ -78,8 +78,8 @@ impl Projectiles {
     /// Resets what was sent to a player who reconnected.
     pub fn forget_sent(&mut self, player: PlayerNumber) {
         for shot in &mut self.flying {
-            if let Ok(at) = shot.told.binary_search(&player) {
-                shot.told.remove(at);
+            if let Ok(at) = shot.known_to.binary_search(&player) {
+                shot.known_to.remove(at);
             }
         }
     }

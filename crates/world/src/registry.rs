@@ -9,22 +9,22 @@ use frolic_sim::Vec3;
 use rustc_hash::FxHashMap;
 
 /// Side of a cell of the index.
-const SQUARE_M: f32 = 16.0;
+const CELL_M: f32 = 16.0;
 /// Places beyond this are in the outermost cells.
-const SQUARE_MAX: f32 = 1_000_000.0;
+const CELL_MAX: f32 = 1_000_000.0;
 
 /// The type of player characters; other entities are typed by their components.
 pub(crate) const CHARACTER: &str = "Character";
 
-type Square = (i32, i32);
+type Cell = (i32, i32);
 
 /// Indices over entities; the entities themselves are stored elsewhere.
 #[derive(Default)]
 pub(crate) struct Registry {
     by_word: BTreeMap<String, BTreeSet<u32>>,
     by_type: BTreeMap<&'static str, BTreeSet<u32>>,
-    squares: FxHashMap<Square, Vec<u32>>,
-    homes: FxHashMap<u32, Square>,
+    cells: FxHashMap<Cell, Vec<u32>>,
+    homes: FxHashMap<u32, Cell>,
 }
 
 impl Registry {
@@ -48,30 +48,30 @@ impl Registry {
 
     /// Updates an entity's place.
     pub fn moved(&mut self, id: u32, place: Vec3) {
-        let square = square_of(place);
+        let cell = cell_of(place);
         // Most steps stay within a cell.
-        if self.homes.get(&id) == Some(&square) {
+        if self.homes.get(&id) == Some(&cell) {
             return;
         }
-        if let Some(before) = self.homes.insert(id, square) {
+        if let Some(before) = self.homes.insert(id, cell) {
             self.leave(before, id);
         }
-        self.squares.entry(square).or_default().push(id);
+        self.cells.entry(cell).or_default().push(id);
     }
 
     /// Updates the place of an entity that moved between two places; most moves
     /// stay within a cell.
     pub fn went(&mut self, id: u32, from: Vec3, to: Vec3) {
-        if square_of(from) != square_of(to) {
+        if cell_of(from) != cell_of(to) {
             self.moved(id, to);
         }
     }
 
-    fn leave(&mut self, square: Square, id: u32) {
-        if let Some(ids) = self.squares.get_mut(&square) {
+    fn leave(&mut self, cell: Cell, id: u32) {
+        if let Some(ids) = self.cells.get_mut(&cell) {
             ids.retain(|other| *other != id);
             if ids.is_empty() {
-                self.squares.remove(&square);
+                self.cells.remove(&cell);
             }
         }
     }
@@ -80,20 +80,20 @@ impl Registry {
     /// ids.
     pub fn around(&self, center: Vec3, radius: f32) -> Vec<u32> {
         let reach = Vec3::new(radius, 0.0, radius);
-        let (low, high) = (square_of(center - reach), square_of(center + reach));
+        let (low, high) = (cell_of(center - reach), cell_of(center + reach));
         let side = |low: i32, high: i32| (i64::from(high) - i64::from(low) + 1) as usize;
         let count = side(low.0, high.0).saturating_mul(side(low.1, high.1));
-        let mut found: Vec<u32> = if count > self.squares.len() {
+        let mut found: Vec<u32> = if count > self.cells.len() {
             let inside = |x: i32, (low, high): (i32, i32)| (low..=high).contains(&x);
-            let squares = self
-                .squares
+            let cells = self
+                .cells
                 .iter()
                 .filter(|((x, z), _)| inside(*x, (low.0, high.0)) && inside(*z, (low.1, high.1)));
-            squares.flat_map(|(_, ids)| ids.iter().copied()).collect()
+            cells.flat_map(|(_, ids)| ids.iter().copied()).collect()
         } else {
-            let squares = (low.0..=high.0).flat_map(|x| (low.1..=high.1).map(move |z| (x, z)));
-            squares
-                .filter_map(|square| self.squares.get(&square))
+            let cells = (low.0..=high.0).flat_map(|x| (low.1..=high.1).map(move |z| (x, z)));
+            cells
+                .filter_map(|cell| self.cells.get(&cell))
                 .flatten()
                 .copied()
                 .collect()
@@ -139,8 +139,8 @@ impl Registry {
     }
 }
 
-fn square_of(place: Vec3) -> Square {
-    let index = |x: f32| (x.clamp(-SQUARE_MAX, SQUARE_MAX) / SQUARE_M).floor() as i32;
+fn cell_of(place: Vec3) -> Cell {
+    let index = |x: f32| (x.clamp(-CELL_MAX, CELL_MAX) / CELL_M).floor() as i32;
     (index(place.x), index(place.z))
 }
 

@@ -140,7 +140,7 @@ impl World {
         self.previous = Some(old);
         let failed = self.swap(scripts, false);
         self.watch.reloaded(&touched, failed);
-        self.say(news(
+        self.say(reload_log(
             LogLevel::Info,
             format!(
                 "revision {} is live: {} changed, {} removed",
@@ -206,7 +206,7 @@ impl World {
             .partition(|path| !self.code.scripts.contains_key(path));
         self.swap(scripts, true);
         self.watch.swapped_back(&touched);
-        self.say(news(
+        self.say(reload_log(
             LogLevel::Warn,
             format!(
                 "swapped back from revision {} to {}: {reason}",
@@ -312,7 +312,7 @@ impl World {
 }
 
 /// A log line about the scripts as a whole.
-fn news(level: LogLevel, message: String) -> ScriptLog {
+fn reload_log(level: LogLevel, message: String) -> ScriptLog {
     ScriptLog {
         level,
         script: "@reload".to_owned(),

@@ -69,7 +69,7 @@ pub(crate) struct Visitor {
 pub(crate) struct Visitors {
     all: BTreeMap<String, Visitor>,
     /// Casts that the host has not taken yet.
-    pub news: Vec<CastNews>,
+    pub casts: Vec<CastNews>,
 }
 
 impl Visitors {
@@ -98,9 +98,9 @@ impl Visitors {
     }
 
     /// Queues a cast for observers outside the world.
-    pub fn tell(&mut self, news: CastNews) {
-        if self.news.len() < NEWS_MAX {
-            self.news.push(news);
+    pub fn report(&mut self, cast: CastNews) {
+        if self.casts.len() < NEWS_MAX {
+            self.casts.push(cast);
         }
     }
 }
@@ -341,12 +341,12 @@ impl World {
 
     /// Casts since the last call, for observers outside the world.
     pub fn take_casts(&mut self) -> Vec<CastNews> {
-        std::mem::take(&mut self.state_mut().visitors.news)
+        std::mem::take(&mut self.state_mut().visitors.casts)
     }
 }
 
 /// A cast as sent to observers outside the world.
-pub(crate) fn news_of(
+pub(crate) fn cast_report(
     by: String,
     revision_id: String,
     message: &ServerMessage,

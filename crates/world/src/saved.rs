@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_protocol::json::JsonStructure;
-use frolic_protocol::keep::{
+use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
+use frolic_protocol::persist::{
     Checkpoint, PlayerState, STAT_BYTES_MAX, STATS_MAX, STRUCTURES, STRUCTURES_VERSION, SavedWorld,
     Section, Stat, Structures,
 };
-use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
 use frolic_protocol::{Value, quantize};
 use frolic_script::{Engine, LogLevel, ScriptLog};
 use frolic_sim::{Angle, Buttons, CharacterInput, CharacterState, Vec3};
@@ -54,11 +54,12 @@ impl Squashed {
     fn of(saved: &SavedWorld) -> Self {
         let mut squashed = Self::default();
         let sections = &saved.checkpoint.sections;
-        if let Some(kept) = squashed.read::<Structures>(sections, STRUCTURES, STRUCTURES_VERSION) {
-            squashed.next = Some(kept.next)
+        if let Some(stored) = squashed.read::<Structures>(sections, STRUCTURES, STRUCTURES_VERSION)
+        {
+            squashed.next = Some(stored.next)
                 .filter(|next| *next <= NUMBER_MAX)
                 .unwrap_or_default();
-            kept.all.into_iter().for_each(|one| squashed.stand(one));
+            stored.all.into_iter().for_each(|one| squashed.stand(one));
         }
         squashed.ground.read(sections, &mut squashed.problems);
         for logged in &saved.ops {

@@ -12,7 +12,7 @@ use frolic_script::ScriptEvent;
 use frolic_sim::{CharacterParams, Vec3};
 
 use crate::player::PlayerNumber;
-use crate::remote_commands::news_of;
+use crate::remote_commands::cast_report;
 use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};
 use crate::world::World;
@@ -368,19 +368,20 @@ impl WorldState {
         let Some(open) = self.spells.open.remove(&cast) else {
             return;
         };
-        let told = self.recipients_of(&open);
+        let recipients = self.recipients_of(&open);
         let mut event = open.event;
         event.draws = draws;
         event.answers = Args(answers);
         let message = ServerMessage::Cast(Box::new(event));
-        if let Some(news) = news_of(open.by, open.revision, &message) {
-            self.visitors.tell(news);
+        if let Some(report) = cast_report(open.by, open.revision, &message) {
+            self.visitors.report(report);
         }
-        self.outbox.extend(told.into_iter().map(|to| Outgoing {
-            to,
-            message: message.clone(),
-            reliable: true,
-        }));
+        self.outbox
+            .extend(recipients.into_iter().map(|to| Outgoing {
+                to,
+                message: message.clone(),
+                reliable: true,
+            }));
     }
 
     /// All players; with a radius the caster, and players within it of the
@@ -392,12 +393,12 @@ impl WorldState {
         }
         let places = [cast.from, Some(Vec3::from(cast.event.target))];
         let present = self.players.values().filter(|player| player.online);
-        let told = present.filter(|player| {
+        let recipients = present.filter(|player| {
             let feet = player.character.feet;
             let mut places = places.into_iter().flatten();
             player.number == cast.player || places.any(|place| policy.reaches(feet, place))
         });
-        told.map(|player| Some(player.number)).collect()
+        recipients.map(|player| Some(player.number)).collect()
     }
 }
 

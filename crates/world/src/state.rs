@@ -219,10 +219,10 @@ impl WorldState {
         if components.script.is_some() {
             self.watched.insert(entity.id);
         }
-        let (id, news) = (entity.id, !entity.is_of_scene());
+        let (id, is_new) = (entity.id, !entity.is_of_scene());
         self.entities.insert(id, entity);
         self.add_npc(id);
-        if news {
+        if is_new {
             self.replicate(id);
         }
     }

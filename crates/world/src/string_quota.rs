@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_strings_is_kept_out_and_ends() {
+    fn a_flood_of_strings_is_refused_and_ends() {
         let mut words = StringQuota::default();
         let many = vec![Value::List(vec![text(); 100])];
         let passed = (0..60)

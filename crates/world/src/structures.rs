@@ -216,10 +216,10 @@ impl WorldState {
     }
 
     /// Releases the changes of operations that are stored up to this number.
-    pub fn show_structures(&mut self, kept: u64) {
+    pub fn show_structures(&mut self, persisted: u64) {
         let structures = &mut self.structures;
         let due = structures.waiting.iter();
-        let due = due.take_while(|(seq, _)| *seq <= kept).count();
+        let due = due.take_while(|(seq, _)| *seq <= persisted).count();
         let shown: Vec<EntityId> = structures.waiting.drain(..due).map(|(_, id)| id).collect();
         for id in shown {
             if self

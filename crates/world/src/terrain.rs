@@ -53,9 +53,9 @@ pub(crate) struct Ground {
     /// Chunks of operations that are not stored yet.
     waiting: VecDeque<(u64, Vec<ChunkVersion>)>,
     /// The version of each chunk that may be replicated, and since which tick.
-    told: BTreeMap<ChunkPos, (u32, u32)>,
+    replicable: BTreeMap<ChunkPos, (u32, u32)>,
     /// Incremented whenever there is something new to replicate.
-    news: u64,
+    revision: u64,
     packed: BTreeMap<ChunkPos, (u32, Arc<[u8]>)>,
     /// The tick of the last encoding for a client, and how many in it.
     packs: (u32, u32),
@@ -88,14 +88,14 @@ impl WorldState {
         }
         let wire = TerrainOp::from(op);
         let message = wire.clone();
-        let told = chunks.clone();
+        let versions = chunks.clone();
         let seq = self.log_op(by_id, WorldOp::Terrain(wire), |seq| {
             vec![Outgoing {
                 to: None,
                 message: ServerMessage::TerraformApplied(TerraformApplied {
                     seq,
                     op: message,
-                    chunks: told,
+                    chunks: versions,
                 }),
                 reliable: true,
             }]
@@ -150,7 +150,7 @@ impl WorldState {
         };
         let chunks = self.change_ground(&op);
         let tick = self.tick;
-        self.ground.may_tell(&chunks, tick);
+        self.ground.note_replicable(&chunks, tick);
     }
 
     /// Restores a chunk from a checkpoint; false if it is damaged.
@@ -164,7 +164,7 @@ impl WorldState {
         // If the game's terrain is smaller now, there is nothing to restore.
         if restored == Some(true) {
             let tick = self.tick;
-            self.ground.may_tell(&[at], tick);
+            self.ground.note_replicable(&[at], tick);
             self.ground
                 .packed
                 .insert(at.chunk, (at.version, packed.into()));
@@ -174,14 +174,14 @@ impl WorldState {
 
     /// Releases the changes of operations that are stored up to this number for
     /// replication.
-    pub fn settle_ground(&mut self, kept: u64) {
+    pub fn settle_ground(&mut self, persisted: u64) {
         let tick = self.tick + 1;
         while let Some((seq, chunks)) = self.ground.waiting.pop_front() {
-            if seq > kept {
+            if seq > persisted {
                 self.ground.waiting.push_front((seq, chunks));
                 break;
             }
-            self.ground.may_tell(&chunks, tick);
+            self.ground.note_replicable(&chunks, tick);
         }
     }
 }
@@ -198,20 +198,23 @@ impl Ground {
         }
     }
 
-    fn may_tell(&mut self, chunks: &[ChunkVersion], tick: u32) {
+    fn note_replicable(&mut self, chunks: &[ChunkVersion], tick: u32) {
         for at in chunks {
-            self.told.insert(at.chunk, (at.version, tick));
+            self.replicable.insert(at.chunk, (at.version, tick));
         }
-        self.news += 1;
+        self.revision += 1;
     }
 
     /// All state here that determines the future, as numbers.
     pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
         let waiting = self.waiting.iter().map(|(seq, _)| *seq);
-        let told = self.told.values().map(|(version, _)| u64::from(*version));
+        let replicable = self
+            .replicable
+            .values()
+            .map(|(version, _)| u64::from(*version));
         let allowances = self.allowances.iter();
         let allowances = allowances.flat_map(|(number, left)| [u64::from(*number), left.word()]);
-        waiting.chain(told).chain(allowances)
+        waiting.chain(replicable).chain(allowances)
     }
 }
 
@@ -248,13 +251,13 @@ impl World {
 
     pub(crate) fn terrain_versions_after(&self, tick: Option<u32>) -> Vec<ChunkVersion> {
         let state = self.borrow_state();
-        let told = state.ground.told.iter();
-        let news = told.filter(|(_, (_, since))| tick.is_none_or(|tick| *since > tick));
+        let replicable = state.ground.replicable.iter();
+        let newer = replicable.filter(|(_, (_, since))| tick.is_none_or(|tick| *since > tick));
         let version = |(chunk, (version, _)): (&ChunkPos, &(u32, u32))| ChunkVersion {
             chunk: *chunk,
             version: *version,
         };
-        news.map(version).collect()
+        newer.map(version).collect()
     }
 
     /// An encoded chunk. None outside of the terrain, while its newest change
@@ -264,12 +267,12 @@ impl World {
         let state = &mut *state;
         let terrain = state.collision.terrain()?;
         let version = terrain.version(at);
-        let told = state
+        let replicable = state
             .ground
-            .told
+            .replicable
             .get(&at)
             .map_or(0, |(version, _)| *version);
-        if told != version {
+        if replicable != version {
             return None;
         }
         if let Some((known, packed)) = state.ground.packed.get(&at)
@@ -286,7 +289,7 @@ impl World {
         }
         ground.packs.1 += 1;
         let packed: Arc<[u8]> = codec::pack(terrain.chunk(at)?).into();
-        if version > 0 || ground.packed.len() < ground.told.len() + PACKED_MAX {
+        if version > 0 || ground.packed.len() < ground.replicable.len() + PACKED_MAX {
             ground.packed.insert(at, (version, packed.clone()));
         }
         ground.stale.remove(&at);

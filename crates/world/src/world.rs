@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
-use frolic_protocol::keep::SavedWorld;
+use frolic_protocol::persist::SavedWorld;
 use frolic_protocol::{EntityState, NumberedInput, ServerMessage};
 use frolic_script::{
     CompileError, CompiledScript, Engine, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
@@ -340,7 +340,7 @@ impl World {
         if let Some(player) = state.players.get_mut(&player) {
             player.inputs.reset();
             player.shown = Default::default();
-            player.vitals_told = UNHURT;
+            player.vitals_sent = UNHURT;
         }
         state.projectiles.forget_sent(player);
         let event = ScriptEvent::PlayerResumed { player };
@@ -380,10 +380,8 @@ impl World {
         };
         if let Some(recorder) = &mut self.recorder {
             // Clients repeat inputs; only new ones change anything.
-            let news = inputs
-                .iter()
-                .filter(|input| known.inputs.is_news(input.seq));
-            let inputs: Vec<NumberedInput> = news.copied().collect();
+            let fresh = inputs.iter().filter(|input| known.inputs.is_new(input.seq));
+            let inputs: Vec<NumberedInput> = fresh.copied().collect();
             if !inputs.is_empty() {
                 let inputs = Cow::Owned(inputs);
                 recorder.note(&Record::Inputs { player, inputs });

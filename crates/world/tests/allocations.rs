@@ -42,21 +42,21 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Ticks until every square has as many versions as are kept, and buffers are
-/// as large as they become.
+/// Ticks until every cell holds its maximum of versions, and buffers have their
+/// final size.
 const WARM_UP_TICKS: u32 = 1_200;
 const COUNTED_TICKS: u32 = 300;
-/// A walk that turns all the time: it crosses squares and stays in the area.
+/// A walk that turns all the time: it crosses cells and stays in the area.
 const TURN_PER_TICK: f32 = 0.02;
 
-/// What moves besides players. Not here: bodies that touch something, because
-/// rapier allocates for what touches; and NPCs that set out, because a search
-/// for a way does. That is once per journey and not per tick.
+/// Moving objects besides players. Excluded: bodies in contact, because rapier
+/// allocates for contacts; and NPCs that start a journey, because a path search
+/// allocates. That occurs once per journey and not per tick.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// An NPC that walks a long way and sees players on it, slow to believe it.
     Guard,
-    /// Goes on as a script once told it, with no script in between.
+    /// Continues as a script set it once, with no script in between.
     Ball,
     /// A body on a rod, which swings for ever and touches nothing.
     Pendulum,
@@ -65,7 +65,7 @@ enum Kind {
 impl Kind {
     /// The components of the nth of them.
     fn components(self, n: u32) -> String {
-        // In the same squares however many there are.
+        // In the same cells whatever their number.
         let (x, z) = ((n % 15) as f32 * 3.0, (n / 15) as f32 * 0.7);
         let ball = r#""Shape":{"type":"sphere","radius":0.3}"#;
         let (y, z, rest) = match self {
@@ -89,7 +89,7 @@ impl Kind {
     }
 }
 
-/// A meadow with so many of something that moves.
+/// A meadow with this many moving objects.
 fn meadow(kind: Kind, count: u32) -> Package {
     let entities = (0..count).map(|n| {
         let (id, components) = (n + 10, kind.components(n));
@@ -122,7 +122,7 @@ struct Crowd {
     views: Vec<ClientView>,
     /// Packets that each client was sent.
     sent: Vec<u32>,
-    /// What clients say in this tick; made before it is counted.
+    /// The client messages of this tick; made before the measurement starts.
     said: Vec<Vec<u8>>,
     delivery: Delivery,
 }
@@ -215,7 +215,10 @@ impl Crowd {
         let (moved, all) = (moved.count(), places.len());
         // The ground stays where it is; so may some who wait for a moment.
         assert!(moved * 10 >= (all - 1) * 8, "{moved} of {all} moved");
-        assert!(crowd.sent.iter().all(|sent| *sent > 100), "all were told");
+        assert!(
+            crowd.sent.iter().all(|sent| *sent > 100),
+            "all received updates"
+        );
         counted as f64 / f64::from(COUNTED_TICKS)
     }
 }

@@ -29,7 +29,7 @@ export interface GameWish {
 }
 
 export function listGames(wish: GameWish, signal?: AbortSignal): Promise<GameList> {
-  return call<GameList>('GET', '/api/games', { query: { ...wish }, as: 'nobody', signal });
+  return call<GameList>('GET', '/api/games', { query: { ...wish }, as: 'anonymous', signal });
 }
 
 /** A game's page, with fields for its creator and for the caller's like. */
@@ -80,16 +80,16 @@ export function operatorToken(): string | null {
 
 /** The stored session, or a new guest session. */
 export async function session(): Promise<Session> {
-  const kept = loadSession();
-  if (kept) return kept;
+  const saved = loadSession();
+  if (saved) return saved;
   const answer = await request<LoginResponse>('/login', { method: 'POST', body: '{}' });
   const fresh = sessionOf(answer);
   saveSession(fresh);
   return fresh;
 }
 
-/** Whose name a call is made in: nobody's, the kept session's if there is one, one that must be there, or a guest made on the spot. */
-export type CallAs = 'nobody' | 'anyone' | 'me' | 'guest';
+/** Identity of a call: none, the saved session if there is one, the saved session (required), or a guest created on demand. */
+export type CallAs = 'anonymous' | 'anyone' | 'me' | 'guest';
 
 export interface CallOptions {
   /** Sent as JSON; a Blob or buffer is sent unchanged. */
@@ -118,16 +118,16 @@ export async function callFull<T>(
   } catch (error) {
     // An expired guest session is replaced by a new one; other users are asked to sign in.
     if (as !== 'guest' || !(error instanceof ApiError) || error.status !== 401) throw error;
-    const kept = loadSession();
+    const saved = loadSession();
     // Another tab has signed in meanwhile: use its session.
-    if (used && kept && kept.token !== used.token) return callOnce<T>(method, path, options);
+    if (used && saved && saved.token !== used.token) return callOnce<T>(method, path, options);
     forgetSession();
     // A user with an account never becomes a guest silently.
-    if (kept?.kind === 'account') {
+    if (saved?.kind === 'account') {
       throw new ApiError(
         401,
         'session_over',
-        `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`,
+        `${saved.username}, your session has ended. Sign in again, or try again to play as a guest.`,
       );
     }
     return callOnce<T>(method, path, options);
@@ -140,9 +140,9 @@ async function callOnce<T>(
   { body, query, headers, signal, as = 'anyone' }: CallOptions,
 ): Promise<{ value: T; etag: string | null }> {
   const all = new Headers(headers);
-  const kept = as === 'guest' ? await session() : as === 'nobody' ? null : loadSession();
-  if (kept && !all.has('Authorization')) all.set('Authorization', `Bearer ${kept.token}`);
-  else if (as === 'me' && !kept) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
+  const saved = as === 'guest' ? await session() : as === 'anonymous' ? null : loadSession();
+  if (saved && !all.has('Authorization')) all.set('Authorization', `Bearer ${saved.token}`);
+  else if (as === 'me' && !saved) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
   const raw = body instanceof Blob || body instanceof ArrayBuffer;
   if (body !== undefined && !raw) all.set('Content-Type', 'application/json');
   const search = new URLSearchParams();
@@ -160,9 +160,9 @@ async function callOnce<T>(
 
 /** Downloads a file with the user's session and saves it. */
 export async function saveFile(path: string, name: string): Promise<void> {
-  const kept = loadSession();
-  if (!kept) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
-  const response = await reach(path, { headers: { Authorization: `Bearer ${kept.token}` } });
+  const saved = loadSession();
+  if (!saved) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
+  const response = await reach(path, { headers: { Authorization: `Bearer ${saved.token}` } });
   const url = URL.createObjectURL(await response.blob());
   Object.assign(document.createElement('a'), { href: url, download: name }).click();
   URL.revokeObjectURL(url);

@@ -31,10 +31,10 @@ test('it polls from the last known state until it is placed', async () => {
     calls.push(`${init.method} ${path}`);
     return answers.shift();
   });
-  const heard: (number | null)[] = [];
-  const joined = await join({ game_id: 'obby' }, { onwait: (wait) => heard.push(wait.position) });
+  const positions: (number | null)[] = [];
+  const joined = await join({ game_id: 'obby' }, { onwait: (wait) => positions.push(wait.position) });
   expect(joined.world_id).toBe('world_1');
-  expect(heard).toEqual([2, 1]);
+  expect(positions).toEqual([2, 1]);
   expect(calls).toEqual(['POST /join', 'GET /join/join_1?after=1&wait_s=15', 'GET /join/join_1?after=2&wait_s=15']);
 });
 

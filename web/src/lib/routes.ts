@@ -17,7 +17,7 @@ export type Route =
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
 
-/** What a creator looks at: plots, versions and channels, the page of the game, errors of scripts. */
+/** Pages for creators: charts, versions and channels, the page of the game, script errors. */
 export type ManageView = 'overview' | 'versions' | 'edit' | 'errors';
 const PATTERNS = Object.entries(pages).map(([path, page]) => ({ page, segments: segmentsOf(path) }));
 
@@ -83,11 +83,11 @@ export const consolePath = (gameId: string): string => `/create/${encodeURICompo
 /** The visitor's own worlds; `/worlds` itself is the interface for programs. */
 export const WORLDS_PATH = '/my/worlds';
 
-/** What a creator sees of one of their games. */
+/** A creator's page about one of their games. */
 export const managePath = (gameId: string, view: ManageView = 'overview'): string =>
   `/create/${encodeURIComponent(gameId)}${view === 'overview' ? '' : `/${view}`}`;
 
-/** Games by words, tag, creator or order; what is left out does not stand in the address. */
+/** Search page; parameters that are not set are omitted from the address. */
 export function searchPath(wish: { q?: string; tag?: string; creator?: string; sort?: string; page?: number }): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(wish)) {
@@ -101,20 +101,20 @@ export const workshopPath = (spellId?: string): string =>
 
 export const gamePath = (gameId: string): string => `/games/${encodeURIComponent(gameId)}`;
 
-/** Where Play leads; with a world, to exactly that one. */
+/** Page that joins the game; with `worldId`, exactly that world. */
 export function playPath(gameId: string, worldId?: string): string {
   const path = `/play/${encodeURIComponent(gameId)}`;
   return worldId ? `${path}?world=${encodeURIComponent(worldId)}` : path;
 }
 
-/** Play of a version that is not everybody's yet. */
+/** Plays a version that is not on the stable channel. */
 export const channelPlayPath = (gameId: string, channel: 'beta' | 'dev'): string =>
   `${playPath(gameId)}?channel=${channel}`;
-/** Signing in, and back to where somebody was. */
+/** Sign-in page that returns to the current page. */
 export const signInPath = (next = '/'): string => withNext('/sign-in', next);
 export const registerPath = (next = '/'): string => withNext('/register', next);
 
-/** A path of this site, or nothing: a link from elsewhere must not lead people away after they signed in. */
+/** A path of this site, or null: a sign-in link must not redirect to another site. */
 export function sitePath(text: string | null): string | null {
   if (!text?.startsWith('/')) return null;
   const url = new URL(text, 'http://site.invalid');

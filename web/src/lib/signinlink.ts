@@ -12,7 +12,7 @@ export async function signInFromAddress(): Promise<void> {
   // Single use: removed from the URL before it is copied, shared or reloaded.
   history.replaceState(history.state, '', location.pathname + location.search);
   try {
-    saveSession(sessionOf(await call<LoginResponse>('POST', '/api/login/link', { as: 'nobody', body: { key } })));
+    saveSession(sessionOf(await call<LoginResponse>('POST', '/api/login/link', { as: 'anonymous', body: { key } })));
   } catch (error) {
     // Not fatal: the page works as a guest or with an earlier session.
     console.warn(error instanceof Error ? error.message : error);

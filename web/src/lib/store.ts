@@ -19,7 +19,7 @@ import { call } from './api';
 const game = (id: string, rest = ''): string => `/api/games/${encodeURIComponent(id)}${rest}`;
 const own = (id: string, rest = ''): string => `/api/creator/games/${encodeURIComponent(id)}${rest}`;
 
-export const listTags = (signal?: AbortSignal) => call<TagList>('GET', '/api/tags', { as: 'nobody', signal });
+export const listTags = (signal?: AbortSignal) => call<TagList>('GET', '/api/tags', { as: 'anonymous', signal });
 
 /** Explains a game's rank in Popular. */
 export const getRanking = (id: string, signal?: AbortSignal) =>

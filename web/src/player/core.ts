@@ -64,7 +64,7 @@ export interface ClientCore {
   /** Casts a spell; the parameters as a list of one value. */
   cast_spell(spellId: string, paramsJson: string): void;
   chat(text: string): void;
-  /** Keeps chat between this player and another; see `chat.hide` in docs/protocol.md. */
+  /** Keeps chat between this player and another; see `chat.hide` in docs/protocol/websocket.md. */
   hide(playerId: string, hidden: boolean): void;
   /** A polite goodbye; send what take_reliable() then gives. */
   leave(): void;

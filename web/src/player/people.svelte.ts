@@ -8,7 +8,7 @@ const KEY = 'frolic.muted';
 const MUTED_MAX = 200;
 
 export class People {
-  readonly muted = new SvelteSet<string>(kept());
+  readonly muted = new SvelteSet<string>(storedMutes());
   readonly blocked = new SvelteSet<string>();
 
   /** Loads the blocks once per visit; if that fails, the server still enforces them. */
@@ -47,7 +47,7 @@ export class People {
   }
 }
 
-function kept(): string[] {
+function storedMutes(): string[] {
   try {
     const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
     return Array.isArray(value) ? value.filter((id): id is string => typeof id === 'string').slice(-MUTED_MAX) : [];

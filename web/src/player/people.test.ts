@@ -3,11 +3,11 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { People } from './people.svelte';
 
 beforeEach(() => {
-  const kept = new Map<string, string>();
+  const stored = new Map<string, string>();
   vi.stubGlobal('localStorage', {
-    getItem: (key: string) => kept.get(key) ?? null,
-    setItem: (key: string, value: string) => kept.set(key, value),
-    removeItem: (key: string) => kept.delete(key),
+    getItem: (key: string) => stored.get(key) ?? null,
+    setItem: (key: string, value: string) => stored.set(key, value),
+    removeItem: (key: string) => stored.delete(key),
   });
 });
 
@@ -27,7 +27,7 @@ test('a block is stored by the platform or has no effect', async () => {
     asked.push(`${init.method} ${url}`);
     const refused = url.endsWith('user_9');
     return Promise.resolve(
-      new Response(refused ? JSON.stringify({ error: { code: 'user_not_found', message: 'nobody' } }) : null, {
+      new Response(refused ? JSON.stringify({ error: { code: 'user_not_found', message: 'unknown user' } }) : null, {
         status: refused ? 404 : 204,
       }),
     );
@@ -37,7 +37,7 @@ test('a block is stored by the platform or has no effect', async () => {
   expect(people.hides('user_1')).toBe(true);
   await people.block('user_1', false);
   expect(people.hides('user_1')).toBe(false);
-  await expect(people.block('user_9', true)).rejects.toThrow('nobody');
+  await expect(people.block('user_9', true)).rejects.toThrow('unknown user');
   expect(people.hides('user_9')).toBe(false);
   expect(asked).toEqual(['PUT /api/blocks/user_1', 'DELETE /api/blocks/user_1', 'PUT /api/blocks/user_9']);
 });

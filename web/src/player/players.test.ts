@@ -1,4 +1,4 @@
-// Who is listed, and when scripts hear that somebody came or left.
+// Merging presence updates into the player list, and the join and leave events.
 import { expect, test } from 'vitest';
 import type { PlayerInfo } from './events';
 import { mergePlayers } from './players';
@@ -27,14 +27,14 @@ function player(number: number, changes: Partial<PlayerInfo> = {}): PlayerInfo {
   };
 }
 
-test('whoever loses the connection stays in the list, away', () => {
+test('a player who loses the connection stays in the list as away', () => {
   const away = player(1, { online: false });
   const merged = mergePlayers([player(1), player(2)], [away]);
   expect(merged).toEqual({ players: [away, player(2)], came: [], left: [] });
   expect(mergePlayers(merged.players, [player(1)])).toEqual({ players: [player(1), player(2)], came: [], left: [] });
 });
 
-test('only who left is dropped', () => {
+test('only players who left are removed', () => {
   const gone = player(1, { online: false, left: true });
   expect(mergePlayers([player(1), player(2)], [gone])).toEqual({ players: [player(2)], came: [], left: [gone] });
   expect(mergePlayers([player(2)], [gone])).toEqual({ players: [player(2)], came: [], left: [] });

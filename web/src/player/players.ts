@@ -1,24 +1,24 @@
-// Who is in the world: what is known, and what a message of the server makes of it.
+// The list of players, and merging presence updates into it.
 import type { PlayerInfo } from './events';
 
 export interface Merged {
-  /** Everybody in the world, those who are away (not online) among them, by number. */
+  /** All players of the world by number, disconnected ones included. */
   players: PlayerInfo[];
-  /** Who was not known before. */
+  /** Players that were not in the list before. */
   came: PlayerInfo[];
-  /** Who was, and is out of the world for good. */
+  /** Players that were in the list and left the world. */
   left: PlayerInfo[];
 }
 
-/** Whoever loses their connection stays for a minute, so that only who left is dropped. */
+/** Removes only players who left: a disconnected player stays for a minute. */
 export function mergePlayers(known: readonly PlayerInfo[], changed: readonly PlayerInfo[]): Merged {
-  const others = known.filter((player) => !changed.some((told) => told.id === player.id));
-  const players = [...others, ...changed.filter((told) => !told.left)].sort((a, b) => a.number - b.number);
-  const wasHere = (told: PlayerInfo) => known.some((player) => player.number === told.number);
+  const others = known.filter((player) => !changed.some((update) => update.id === player.id));
+  const players = [...others, ...changed.filter((update) => !update.left)].sort((a, b) => a.number - b.number);
+  const wasHere = (update: PlayerInfo) => known.some((player) => player.number === update.number);
   return {
     players,
-    came: changed.filter((told) => !told.left && !wasHere(told)),
-    left: changed.filter((told) => told.left && wasHere(told)),
+    came: changed.filter((update) => !update.left && !wasHere(update)),
+    left: changed.filter((update) => update.left && wasHere(update)),
   };
 }
 

@@ -11,14 +11,14 @@ export interface Place {
 
 const KEY = 'frolic.place';
 /** As long as the server reserves a seat. */
-const KEPT_MS = 60_000;
+const SAVED_MS = 60_000;
 
-type Kept = Place & { at: number };
+type SavedPlace = Place & { at: number };
 
 /** Saves the seat with the current time. */
 export function keepPlace(place: Place, storage = tabStorage(), now = Date.now()): void {
   try {
-    storage?.setItem(KEY, JSON.stringify({ ...place, at: now } satisfies Kept));
+    storage?.setItem(KEY, JSON.stringify({ ...place, at: now } satisfies SavedPlace));
   } catch {
     // No space or no permission: the next visit starts a new session.
   }
@@ -27,13 +27,13 @@ export function keepPlace(place: Place, storage = tabStorage(), now = Date.now()
 /** The seat that matches the request, if it was saved less than a minute ago. */
 export function keptPlace(gameId: string, wish: JoinRequest, storage = tabStorage(), now = Date.now()): Place | null {
   try {
-    const kept: unknown = JSON.parse(storage?.getItem(KEY) ?? 'null');
-    if (!isKept(kept) || kept.gameId !== gameId || now - kept.at > KEPT_MS) return null;
+    const saved: unknown = JSON.parse(storage?.getItem(KEY) ?? 'null');
+    if (!isSaved(saved) || saved.gameId !== gameId || now - saved.at > SAVED_MS) return null;
     // An invitation spawns the player next to a friend, not at the saved seat.
     if (wish.invite) return null;
-    if (wish.world_id && wish.world_id !== kept.worldId) return null;
-    if (wish.room_code && wish.room_code.toUpperCase() !== kept.roomCode) return null;
-    return kept;
+    if (wish.world_id && wish.world_id !== saved.worldId) return null;
+    if (wish.room_code && wish.room_code.toUpperCase() !== saved.roomCode) return null;
+    return saved;
   } catch {
     return null;
   }
@@ -56,7 +56,7 @@ export function tabStorage(): Storage | null {
   }
 }
 
-function isKept(value: unknown): value is Kept {
+function isSaved(value: unknown): value is SavedPlace {
   if (typeof value !== 'object' || value === null) return false;
   const { gameId, worldId, roomCode, resumeToken, at } = value as Record<string, unknown>;
   return [gameId, worldId, roomCode, resumeToken].every((text) => typeof text === 'string') && typeof at === 'number';

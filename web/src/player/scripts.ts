@@ -116,9 +116,9 @@ export class ClientScripts {
     this.#manifest = manifest;
     this.#allTold = false;
     void this.#load();
-    const kept = await this.cache.get(manifest.hash);
+    const cached = await this.cache.get(manifest.hash);
     if (!this.#is(turn)) return;
-    if (kept && this.source.offer_script(MANIFEST, kept)) return;
+    if (cached && this.source.offer_script(MANIFEST, cached)) return;
     // While the world runs, the game server is faster than any cache in front of the platform.
     const fetched = this.#started ? null : await this.fetchContent(manifest.url);
     if (!this.#is(turn)) return;
@@ -136,10 +136,10 @@ export class ClientScripts {
     this.#entries = new Map(list.scripts.map((entry) => [entry.path, entry]));
     this.#bundles = new Map(list.bundles.map((bundle) => [BUNDLE + bundle.name, bundle.scripts]));
     const lacking = list.scripts.filter((entry) => this.source.script(entry.path) === undefined);
-    const kept = await this.cache.getAll(lacking.map((entry) => entry.hash));
+    const cached = await this.cache.getAll(lacking.map((entry) => entry.hash));
     if (!this.#is(turn)) return;
     lacking.forEach((entry, i) => {
-      const code = kept[i];
+      const code = cached[i];
       if (code && this.source.offer_script(entry.path, code) && entry.lazy) this.#provide(entry.path);
     });
     const units = JSON.parse(this.source.missing_scripts()) as ScriptUnit[];

@@ -8,7 +8,7 @@ import type { SoundBoard } from './sound';
 /** Maximum simultaneous sounds. */
 export const PLAYING_MAX = 32;
 /** Maximum cached decoded sounds; a minute of stereo takes 20 MB. */
-const KEPT_MAX = 32;
+const BUFFERS_MAX = 32;
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 export interface SoundSource {
@@ -31,7 +31,7 @@ interface Playing {
 
 export class ScriptSounds implements SoundHost {
   #playing = new Map<number, Playing>();
-  #kept = new Map<string, Promise<AudioBuffer | null>>();
+  #buffers = new Map<string, Promise<AudioBuffer | null>>();
 
   constructor(private readonly source: SoundSource) {}
 
@@ -120,15 +120,15 @@ export class ScriptSounds implements SoundHost {
   }
 
   #buffer(name: string): Promise<AudioBuffer | null> {
-    const known = this.#kept.get(name);
+    const known = this.#buffers.get(name);
     if (known) return known;
     const loading = this.#load(name).catch((error: unknown) => {
       this.source.warn(`the sound "${name}" did not load: ${error instanceof Error ? error.message : String(error)}`);
       return null;
     });
-    this.#kept.set(name, loading);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > KEPT_MAX && oldest !== undefined) this.#kept.delete(oldest);
+    this.#buffers.set(name, loading);
+    const [oldest] = this.#buffers.keys();
+    if (this.#buffers.size > BUFFERS_MAX && oldest !== undefined) this.#buffers.delete(oldest);
     return loading;
   }
 
@@ -137,7 +137,7 @@ export class ScriptSounds implements SoundHost {
     const context = this.source.sound.context;
     if (!url) return null;
     if (!context) {
-      this.#kept.delete(name); // silent until the first gesture; try again then
+      this.#buffers.delete(name); // silent until the first gesture; try again then
       return null;
     }
     const response = await fetch(url);

@@ -16,9 +16,9 @@ class Settings {
 
   constructor() {
     try {
-      const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '{}');
-      if (typeof kept !== 'object' || kept === null) return;
-      const { sensitivity, invertY, volume, quality, leaderboard } = kept as Record<string, unknown>;
+      const stored: unknown = JSON.parse(localStorage.getItem(KEY) ?? '{}');
+      if (typeof stored !== 'object' || stored === null) return;
+      const { sensitivity, invertY, volume, quality, leaderboard } = stored as Record<string, unknown>;
       this.sensitivity = inRange(sensitivity, 0.1, 4, this.sensitivity);
       this.volume = inRange(volume, 0, 1, this.volume);
       this.invertY = invertY === true;

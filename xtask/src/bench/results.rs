@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::entry;
 use super::scenarios::Scenario;
 
-/// What is known.
+/// The stored results.
 pub struct Results {
     file: PathBuf,
     entries: Vec<Value>,

@@ -1,4 +1,4 @@
-//! What there is to measure, and which of it a command line asks for.
+//! The benchmark scenarios, and which of them a command line selects.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +12,23 @@ pub const DEBUG_BUILD: &str = "@debug";
 /// One run of `frolic bench`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// Short and lasting: the command line and the results file name it so.
+    /// Short and stable: the command line and the results file use it.
     pub id: String,
     /// For people.
     pub title: String,
     /// Arguments of the program.
     pub words: Vec<String>,
-    /// What measures.
+    /// The program that measures.
     pub program: Program,
 }
 
-/// What measures a scenario.
+/// The program that measures a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// `frolic bench`.
     Frolic,
-    /// A script of `web/`, which is given where `frolic` is and needs a browser.
+    /// A script of `web/` that receives the path of `frolic` and needs a
+    /// browser.
     Browser(&'static str),
 }
 
@@ -42,7 +43,7 @@ impl Scenario {
     }
 }
 
-/// What a command line asks for.
+/// The scenarios selected by a command line.
 pub struct Wish {
     /// To be run, each once.
     pub scenarios: Vec<Scenario>,
@@ -172,7 +173,7 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// What issue 3 names.
+/// The scenarios of issue 3.
 fn crowds() -> Vec<Scenario> {
     vec![
         Scenario::new(
@@ -198,7 +199,7 @@ fn crowds() -> Vec<Scenario> {
     ]
 }
 
-/// Players in 200 x 200 m with a view of that many metres, or `all`.
+/// Players in 200 x 200 m with this radius in metres, or `all`.
 fn seeing(id: &str, players: u32, radius: &str) -> Scenario {
     let what = match radius {
         "all" => "all see all".to_owned(),
@@ -223,9 +224,9 @@ fn growth() -> Vec<Scenario> {
     [100, 200, 400, 700, 1000].map(of).to_vec()
 }
 
-/// The same players, who see more and more of each other. Two of these crowds
-/// are among those above, too; each table keeps its own run of them, so that
-/// its rows are from one sitting.
+/// The same players with increasing radius. Two of these crowds are among those
+/// above, too; each table has its own run of them, so that its rows are from
+/// one session.
 fn density() -> Vec<Scenario> {
     let of = |radius| seeing(&format!("density-{radius}"), 400, radius);
     ["15", "25", "50", "100", "all"].map(of).to_vec()
@@ -314,7 +315,7 @@ mod tests {
         assert!(all.len() >= 14);
     }
 
-    /// A benchmark must run: otherwise its figures are unknown.
+    /// A benchmark that is never run has unknown figures.
     #[test]
     fn nothing_is_left_out() {
         let source = include_str!("../../../crates/frolic/src/commands/bench.rs");

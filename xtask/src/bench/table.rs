@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::results::Results;
 
-/// What a cell shows of a scenario's figures; none where that is not known.
+/// A cell's text from a scenario's figures; none where they are missing.
 type Cell = fn(&Value) -> Option<String>;
 
 /// A table of several scenarios.
@@ -93,7 +93,7 @@ pub fn growth(ids: Vec<String>) -> Table {
     }
 }
 
-/// What is seen against what it costs.
+/// Visible entities against cost.
 pub fn density(ids: Vec<String>) -> Table {
     Table {
         ids,
@@ -184,7 +184,7 @@ pub fn npcs(ids: Vec<String>) -> Table {
     }
 }
 
-/// What the ground costs.
+/// The cost of terrain.
 pub fn terrain(ids: Vec<String>) -> Table {
     Table {
         ids,
@@ -300,7 +300,7 @@ pub fn join(ids: Vec<String>) -> Table {
     }
 }
 
-/// What a step of a character costs.
+/// The cost of a step of a character.
 pub fn step(ids: Vec<String>) -> Table {
     Table {
         ids,
@@ -347,7 +347,7 @@ pub fn script(ids: Vec<String>) -> Table {
     }
 }
 
-/// What packing and unpacking a snapshot costs.
+/// The cost of encoding and decoding a snapshot.
 pub fn snapshot(ids: Vec<String>) -> Table {
     Table {
         ids,

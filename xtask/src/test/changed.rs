@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::workspace::Workspace;
 
-/// How a test names what it covers, in its first lines.
+/// The comment by which a test names what it covers, in its first lines.
 const COVERS: &str = "// Covers: ";
 /// Files that every crate depends on.
 const BUILD_FILES: [&str; 4] = [
@@ -31,7 +31,7 @@ const BUILD_FILES: [&str; 4] = [
     ".cargo/config.toml",
 ];
 
-/// What has to run again.
+/// The tests to run again.
 pub struct Changed {
     /// Folders of the crates that depend on a changed file.
     pub crates: BTreeSet<PathBuf>,
@@ -298,7 +298,7 @@ mod tests {
             ),
             (
                 "e2e/store.test.mjs".to_owned(),
-                covers("// Covers: crates/platform/src/store\n"),
+                covers("// Covers: crates/platform/src/catalog\n"),
             ),
         ];
         let modules = [Module {

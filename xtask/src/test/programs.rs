@@ -11,7 +11,7 @@ use crate::tools::python::{self, Package, Python};
 use crate::workspace::Workspace;
 use crate::{browser, postgres, web};
 
-/// What the example client in Python imports.
+/// The imports of the example client in Python.
 const WEBSOCKETS: Package = Package {
     requirement: "websockets==13.1",
     imports: "websockets.asyncio.client",
@@ -40,8 +40,8 @@ const SCHEMATHESIS: Package = Package {
     python_min: PYTHON_FOR_TESTS_MIN,
 };
 
-/// What each group of tests needs, or why it is not there: the other groups
-/// run all the same.
+/// The programs of each group of tests, or why one is missing: the other groups
+/// run regardless.
 pub struct Programs {
     /// For the control plane's tests.
     pub servers: Result<Servers>,

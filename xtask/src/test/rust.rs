@@ -29,7 +29,7 @@ const PROGRAMS_AT_ONCE: usize = 2;
 /// Most tests wait for sockets and processes rather than for a core.
 const THREADS_PER_CORE: usize = 3;
 
-/// What cargo built.
+/// The executables that cargo built.
 pub struct Built {
     programs: Vec<TestProgram>,
     /// Warnings of the compiler and of Clippy, as cargo renders them.
@@ -124,7 +124,7 @@ impl Built {
 }
 
 /// Runs programs, some at a time, and adds up their tests. A program that fails
-/// does not keep the others from running.
+/// does not stop the others.
 pub fn run(step: &Step, programs: &[TestProgram], run: &Run) -> (Counts, Result<()>) {
     let cores = thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let threads = (cores * THREADS_PER_CORE).to_string();
@@ -191,7 +191,8 @@ impl TestProgram {
     }
 }
 
-/// What cargo reports, one JSON object a line among the compiler's own output.
+/// A message of cargo, one JSON object per line among the compiler's own
+/// output.
 struct Messages {
     built: Built,
     errors: Vec<String>,

@@ -21,7 +21,7 @@ pub(super) const TOP_FOLDERS: [&str; 11] = [
 /// Files of ours by the end of their names: where the text has said which
 /// folder it is about, the rest of a path is enough (`fleet/queue.rs`).
 const SOURCES: [&str; 6] = [".rs", ".ts", ".svelte", ".mjs", ".cpp", ".sql"];
-/// Luau too, but not where the text is about scripts of creators.
+/// Luau too, except in guides that describe a creator's own scripts.
 const LUAU: &str = ".luau";
 const FOR_US: &str = "ARCHITECTURE.md";
 
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_ours_where_we_are_told_of_them() {
+    fn luau_paths_are_checked_except_in_guides_for_creators() {
         let mut found = Vec::new();
         dead_paths(
             "ARCHITECTURE.md",

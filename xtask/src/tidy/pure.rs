@@ -1,7 +1,7 @@
-//! What the pure crates must not know (ARCHITECTURE.md, "The crates"): clocks,
-//! files, sockets, threads, and in the simulation functions whose results
-//! depend on the machine. A test that never waits for a clock, and a browser
-//! that predicts to the last bit, rest on it.
+//! Forbidden dependencies of the pure crates (ARCHITECTURE.md, "The crates"):
+//! clocks, files, sockets, threads, and in the simulation functions whose
+//! results depend on the machine. Tests without waiting, and a browser that
+//! predicts to the last bit, depend on it.
 
 /// Crates that take time and bytes as inputs and give bytes back.
 const PURE: [&str; 7] = [
@@ -36,7 +36,7 @@ pub fn outside(name: &str, text: &str, found: &mut Vec<String>) {
         return;
     };
     for (index, line) in text.lines().enumerate() {
-        // What a comment says is no code.
+        // Comments are not code.
         let code = line.split("//").next().unwrap_or_default();
         let mut complain = |what: &str, why: &str| {
             let line = index + 1;

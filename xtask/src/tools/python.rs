@@ -40,7 +40,7 @@ impl Python {
         variables
     }
 
-    /// The variables for a program that starts this Python by itself.
+    /// The environment of a program that starts this Python by itself.
     pub fn variables(&self) -> Vec<(&'static str, &Path)> {
         let mut variables = vec![("PYTHON", self.program.as_path())];
         variables.extend(self.path.as_deref().map(|path| ("PYTHONPATH", path)));
@@ -52,7 +52,7 @@ impl Python {
 pub struct Package {
     /// `name==version`, with extras in brackets.
     pub requirement: &'static str,
-    /// What can be imported once it is there, extras included.
+    /// The importable modules after the installation, extras included.
     pub imports: &'static str,
     /// Whether its wheel is all of it: no extras, no other packages.
     pub alone: bool,

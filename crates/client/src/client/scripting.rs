@@ -89,7 +89,7 @@ impl Client {
 
     pub(super) fn announced(&mut self, manifest: ScriptManifest) {
         match self.scripts.announce(manifest.clone()) {
-            Ok(()) => self.tell(ClientEvent::ScriptManifest(manifest)),
+            Ok(()) => self.emit(ClientEvent::ScriptManifest(manifest)),
             Err(cause) => self.trouble("script_refused", cause),
         }
     }
@@ -107,7 +107,7 @@ impl Client {
             return self.run_scripts();
         }
         match self.scripts.run(&path, run_context) {
-            Ok(()) => self.tell(ClientEvent::ScriptRun { path }),
+            Ok(()) => self.emit(ClientEvent::ScriptRun { path }),
             Err(cause) => self.trouble("script_refused", cause),
         }
     }
@@ -119,15 +119,15 @@ impl Client {
     }
 
     /// Content arrived and matches the manifest.
-    fn script_came(&mut self, outcome: ChunkOutcome, is_news: bool) {
+    fn script_came(&mut self, outcome: ChunkOutcome, is_new: bool) {
         match outcome {
             ChunkOutcome::Waiting => return,
-            ChunkOutcome::List => self.tell(ClientEvent::ScriptList),
+            ChunkOutcome::List => self.emit(ClientEvent::ScriptList),
             ChunkOutcome::Verified(scripts) => {
                 for (path, hash) in scripts {
                     self.scripts.note_lazy(&path);
-                    if is_news {
-                        self.tell(ClientEvent::ScriptVerified { path, hash });
+                    if is_new {
+                        self.emit(ClientEvent::ScriptVerified { path, hash });
                     }
                 }
             }
@@ -162,15 +162,15 @@ impl Client {
         match self.scripts.run_all() {
             Ok(due) => {
                 for path in due.start {
-                    self.tell(ClientEvent::ScriptRun { path });
+                    self.emit(ClientEvent::ScriptRun { path });
                 }
                 if !due.changed.is_empty() || !due.removed.is_empty() {
-                    self.tell(ClientEvent::ScriptsReload {
+                    self.emit(ClientEvent::ScriptsReload {
                         changed: due.changed,
                         removed: due.removed,
                     });
                 }
-                self.tell(ClientEvent::ScriptsStarted);
+                self.emit(ClientEvent::ScriptsStarted);
             }
             Err(cause) => self.trouble("script_refused", cause),
         }

@@ -11,7 +11,7 @@ use crate::event::ClientEvent;
 use crate::outbox::fits;
 
 /// Characters of a name that an error repeats.
-const NAME_CHARS_TOLD: usize = 64;
+const NAME_CHARS_SHOWN: usize = 64;
 
 impl Client {
     /// Queues any message. A reliable one is stored until the server has it, across
@@ -23,7 +23,7 @@ impl Client {
             self.refuse(message, code, text);
         } else if !message.is_counted() {
             self.write(packet, message.is_unreliable());
-        } else if self.talk.say(message.clone(), packet.len()) {
+        } else if self.channel.say(message.clone(), packet.len()) {
             self.talk_on();
         } else {
             let text = "too much waits for the server; an event was dropped".to_owned();
@@ -34,7 +34,7 @@ impl Client {
     fn refuse(&mut self, message: &ClientMessage, code: &str, text: String) {
         if let ClientMessage::Invoke { id, .. } = message {
             // The caller waits for an answer, and no other will come.
-            self.tell(ClientEvent::InvokeResult {
+            self.emit(ClientEvent::InvokeResult {
                 id: *id,
                 result: Err(text.clone()),
             });
@@ -44,7 +44,7 @@ impl Client {
 
     /// Writes the reliable messages that may be sent now.
     pub(super) fn talk_on(&mut self) {
-        while let Some(message) = self.talk.next() {
+        while let Some(message) = self.channel.next() {
             let packet = packet::single(message);
             self.write(packet, false);
         }
@@ -101,7 +101,7 @@ impl Client {
     pub fn fire_server_unreliable(&mut self, name: String, args: Args) {
         let message = ClientMessage::UnreliableEvent { name, args };
         if packet::single(&message).len() <= DATAGRAM_BYTES_MAX {
-            if self.talk.spend() {
+            if self.channel.spend() {
                 self.send(&message);
             }
         } else if let ClientMessage::UnreliableEvent { name, args } = message {
@@ -147,7 +147,7 @@ fn check(message: &ClientMessage, bytes: usize) -> Result<(), (&'static str, Str
         return Ok(());
     }
     // The name itself may be too long.
-    let brief = |name: &str| name.chars().take(NAME_CHARS_TOLD).collect::<String>();
+    let brief = |name: &str| name.chars().take(NAME_CHARS_SHOWN).collect::<String>();
     let (what, code) = match message {
         ClientMessage::Event { name, .. } => {
             (format!("the event {}", brief(name)), "event_too_large")

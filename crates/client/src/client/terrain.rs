@@ -38,7 +38,7 @@ impl Client {
             let max = range.max.map(|at| (at + 1) as f32 * block_m);
             let message = ServerMessage::TerraformApplied(applied);
             let packet = packet::single(&message);
-            self.tell(ClientEvent::Terrain { min, max, packet });
+            self.emit(ClientEvent::Terrain { min, max, packet });
         }
     }
 
@@ -58,7 +58,7 @@ impl Client {
             let [min, max] = corners(terrain.grid(), at.chunk);
             let message = ServerMessage::ChunkData(chunk);
             let packet = packet::single(&message);
-            self.tell(ClientEvent::Terrain { min, max, packet });
+            self.emit(ClientEvent::Terrain { min, max, packet });
         }
     }
 }

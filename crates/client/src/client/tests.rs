@@ -5,7 +5,7 @@ use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
 use frolic_protocol::{Args, Value};
 
 use super::*;
-use crate::reliable::KEPT_BYTES_MAX;
+use crate::reliable::LOG_BYTES_MAX;
 
 /// A client that has joined a world, and has sent its handshake.
 pub(super) fn joined() -> Client {
@@ -56,10 +56,10 @@ fn a_welcome_with_an_impossible_clock_is_brought_into_range() {
         (welcome.tick_hz, welcome.snapshot_hz) = said;
         let packet = packet::single(&ServerMessage::Welcome(Box::new(welcome)));
         client.receive(&packet, 0.0).expect("a welcome");
-        let Some(ClientEvent::Welcome(heard)) = client.take_event() else {
+        let Some(ClientEvent::Welcome(received)) = client.take_event() else {
             panic!("a welcome is reported");
         };
-        assert_eq!((heard.tick_hz, heard.snapshot_hz), taken, "{said:?}");
+        assert_eq!((received.tick_hz, received.snapshot_hz), taken, "{said:?}");
         let known = client.welcomed().expect("welcomed");
         assert_eq!((known.tick_hz, known.snapshot_hz), taken, "{said:?}");
     }
@@ -212,7 +212,7 @@ fn messages_that_would_close_the_connection_are_refused() {
     client.fire_server("Long".into(), Args(vec![text(16 * 1024 + 1)]));
     let nowhere = Args(vec![Value::Vector([f32::NAN; 3])]);
     client.fire_server_unreliable("Where".into(), nowhere);
-    let told = codes(&mut client);
+    let found = codes(&mut client);
     let wanted = [
         "spell_too_large",
         "bad_chat",
@@ -221,7 +221,7 @@ fn messages_that_would_close_the_connection_are_refused() {
         "bad_args",
         "bad_args",
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(found, wanted);
     assert!(client.take_packet().is_none());
 }
 
@@ -246,8 +246,8 @@ fn a_call_that_is_refused_gets_its_answer() {
             _ => None,
         })
         .collect();
-    let kept = (KEPT_BYTES_MAX / packet::single(&call(8, vec![text(16 * 1024)])).len()) as u32;
-    let wanted: Vec<u32> = std::iter::once(7).chain(8 + kept..100).collect();
+    let stored = (LOG_BYTES_MAX / packet::single(&call(8, vec![text(16 * 1024)])).len()) as u32;
+    let wanted: Vec<u32> = std::iter::once(7).chain(8 + stored..100).collect();
     assert_eq!(failed, wanted);
 }
 
@@ -331,7 +331,7 @@ fn a_host_that_takes_no_events_loses_the_connection_but_no_reliable_event() {
     assert!(took_in >= 4000, "{took_in}");
     assert_eq!(letters(&mut client), (0..took_in).collect::<Vec<_>>());
     // The rest was not received, and is sent again on the next connection.
-    assert_eq!(client.talk.received(), took_in);
+    assert_eq!(client.channel.received(), took_in);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Client {
                 }
                 self.scene = scene;
                 self.scene_ready = true;
-                self.tell(ClientEvent::Scene);
+                self.emit(ClientEvent::Scene);
             }
             Err(cause) => self.trouble("bad_scene", cause),
         }
@@ -117,7 +117,7 @@ impl Client {
         if let Some(state) = joined.and_then(|joined| joined.replication.state_of(entity)) {
             self.scene.learn_details(state, details.clone());
         }
-        self.tell(ClientEvent::Details { entity, details });
+        self.emit(ClientEvent::Details { entity, details });
     }
 
     /// Entities removed since the last call that are not back, in order of ids.

@@ -8,7 +8,7 @@ use super::*;
 fn a_record_that_builds_on_nothing_leaves_what_others_build_on() {
     let mut replication = Replication::new(60, 20);
     let key = CellKey::Everywhere;
-    let mut tell = |version: u32, baseline: Option<u32>| {
+    let mut replicate = |version: u32, baseline: Option<u32>| {
         let content = CellContent {
             version,
             baseline,
@@ -20,10 +20,10 @@ fn a_record_that_builds_on_nothing_leaves_what_others_build_on() {
         let known = [10, 25, 28].map(|v| replication.cells.entities(key, v).is_some());
         (version, known)
     };
-    assert_eq!(tell(10, None), (10, [true, false, false]));
-    assert_eq!(tell(25, None), (25, [true, true, false]));
-    assert_eq!(tell(28, Some(10)), (28, [true, true, true]));
-    assert_eq!(tell(31, Some(28)), (31, [false, false, true]));
+    assert_eq!(replicate(10, None), (10, [true, false, false]));
+    assert_eq!(replicate(25, None), (25, [true, true, false]));
+    assert_eq!(replicate(28, Some(10)), (28, [true, true, true]));
+    assert_eq!(replicate(31, Some(28)), (31, [false, false, true]));
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn acknowledgements_remember_the_last_33() {
     assert_eq!(acknowledge(near, u32::MAX).earlier, 0);
 }
 
-const K: CellKey = CellKey::Square { x: 0, z: 0 };
-const L: CellKey = CellKey::Square { x: 1, z: 0 };
-const NOBODY: [u32; 0] = [];
+const K: CellKey = CellKey::Grid { x: 0, z: 0 };
+const L: CellKey = CellKey::Grid { x: 1, z: 0 };
+const NONE: [u32; 0] = [];
 
 fn ball(id: u32) -> EntityState {
     let mut ball = EntityState::new(id, EntityKind::Thing);
@@ -64,7 +64,7 @@ fn content(version: u32, entities: &[EntityState]) -> CellContent {
 }
 
 /// Applies records of one snapshot; returns which entities are removed by it.
-fn tell(
+fn replicate(
     replication: &mut Replication,
     tick: u32,
     records: Vec<(CellKey, Option<CellContent>)>,
@@ -88,19 +88,22 @@ fn an_entity_that_crosses_a_far_border_does_not_blink() {
         (K, Some(content(10, &[ball(7)]))),
         (L, Some(content(10, &[]))),
     ];
-    assert_eq!(tell(&mut replication, 10, both), NOBODY);
+    assert_eq!(replicate(&mut replication, 10, both), NONE);
     let mut left = content(100, &[]);
     left.gone_next_door.push((7, L));
-    assert_eq!(tell(&mut replication, 100, vec![(K, Some(left))]), NOBODY);
+    assert_eq!(
+        replicate(&mut replication, 100, vec![(K, Some(left))]),
+        NONE
+    );
     for tick in (103..100 + 32 * 3).step_by(3) {
         assert_eq!(
-            tell(&mut replication, tick, Vec::new()),
-            NOBODY,
+            replicate(&mut replication, tick, Vec::new()),
+            NONE,
             "tick {tick}"
         );
     }
     let arrived = vec![(L, Some(content(196, &[ball(7)])))];
-    assert_eq!(tell(&mut replication, 196, arrived), NOBODY);
+    assert_eq!(replicate(&mut replication, 196, arrived), NONE);
     assert!(replication.state_of(7).is_some());
 }
 
@@ -111,11 +114,11 @@ fn an_entity_that_never_arrives_in_the_next_cell_is_removed() {
         (K, Some(content(10, &[ball(7)]))),
         (L, Some(content(10, &[]))),
     ];
-    tell(&mut replication, 10, both);
+    replicate(&mut replication, 10, both);
     let mut left = content(100, &[]);
     left.gone_next_door.push((7, L));
-    tell(&mut replication, 100, vec![(K, Some(left))]);
-    assert_eq!(tell(&mut replication, 300, Vec::new()), [7]);
+    replicate(&mut replication, 100, vec![(K, Some(left))]);
+    assert_eq!(replicate(&mut replication, 300, Vec::new()), [7]);
 }
 
 /// The server's clock is untrusted.
@@ -126,13 +129,13 @@ fn an_endless_patience_does_not_overflow() {
         (K, Some(content(10, &[ball(7)]))),
         (L, Some(content(10, &[]))),
     ];
-    tell(&mut replication, 10, both);
+    replicate(&mut replication, 10, both);
     let mut left = content(100, &[]);
     left.gone_next_door.push((7, L));
-    tell(&mut replication, 100, vec![(K, Some(left))]);
-    assert_eq!(tell(&mut replication, 300, Vec::new()), NOBODY);
+    replicate(&mut replication, 100, vec![(K, Some(left))]);
+    assert_eq!(replicate(&mut replication, 300, Vec::new()), NONE);
     for x in 0..=GONE_CELLS_MAX as i16 {
-        replication.drop_cell(400, CellKey::Square { x, z: 9 }, &mut Applied::default());
+        replication.drop_cell(400, CellKey::Grid { x, z: 9 }, &mut Applied::default());
     }
 }
 
@@ -144,19 +147,22 @@ fn an_entity_that_returns_to_its_cell_stays() {
         (K, Some(content(10, &[ball(7)]))),
         (L, Some(content(10, &[]))),
     ];
-    tell(&mut replication, 10, both);
+    replicate(&mut replication, 10, both);
     let mut left = content(100, &[]);
     left.gone_next_door.push((7, L));
-    assert_eq!(tell(&mut replication, 100, vec![(K, Some(left))]), NOBODY);
+    assert_eq!(
+        replicate(&mut replication, 100, vec![(K, Some(left))]),
+        NONE
+    );
     let back = vec![(K, Some(content(106, &[ball(7)])))];
-    assert_eq!(tell(&mut replication, 106, back), NOBODY);
+    assert_eq!(replicate(&mut replication, 106, back), NONE);
     let without = vec![(L, Some(content(124, &[])))];
-    assert_eq!(tell(&mut replication, 124, without), NOBODY);
-    assert_eq!(tell(&mut replication, 500, Vec::new()), NOBODY);
+    assert_eq!(replicate(&mut replication, 124, without), NONE);
+    assert_eq!(replicate(&mut replication, 500, Vec::new()), NONE);
     assert!(replication.state_of(7).is_some());
     // And is removed when they leave for good.
     let gone = vec![(K, Some(content(503, &[])))];
-    assert_eq!(tell(&mut replication, 503, gone), [7]);
+    assert_eq!(replicate(&mut replication, 503, gone), [7]);
 }
 
 /// The scene file has it, so it is not removed.
@@ -164,10 +170,10 @@ fn an_entity_that_returns_to_its_cell_stays() {
 fn a_part_of_the_scene_is_out_of_view_and_not_removed() {
     let mut replication = Replication::new(60, 20);
     let gate = EntityState::new(3, EntityKind::Thing);
-    tell(&mut replication, 10, vec![(K, Some(content(10, &[gate])))]);
+    replicate(&mut replication, 10, vec![(K, Some(content(10, &[gate])))]);
     let mut applied = Applied::default();
     replication.drop_cell(13, K, &mut applied);
-    assert_eq!(applied.removed, NOBODY);
+    assert_eq!(applied.removed, NONE);
     assert_eq!(applied.out_of_view, [3]);
 }
 
@@ -193,21 +199,21 @@ fn the_state_of_a_moved_part_is_valid_in_any_order() {
         let mut replication = Replication::new(60, 20);
         for index in order {
             let (tick, key, content) = records[index].clone();
-            tell(&mut replication, tick, vec![(key, Some(content))]);
+            replicate(&mut replication, tick, vec![(key, Some(content))]);
         }
         // Something else happens in K, and is sent later than the content of L.
         let busy = vec![(K, Some(content(40, &[missing(), ball(7)])))];
-        assert_eq!(tell(&mut replication, 40, busy), NOBODY);
+        assert_eq!(replicate(&mut replication, 40, busy), NONE);
         assert_eq!(replication.state_of(3), Some(&train()));
-        assert_eq!(replication.missing_parts(), NOBODY);
+        assert_eq!(replication.missing_parts(), NONE);
         // It drives on, out of view; K has no more updates.
         let left = vec![(L, Some(content(50, &[])))];
-        assert_eq!(tell(&mut replication, 50, left), [3]);
+        assert_eq!(replicate(&mut replication, 50, left), [3]);
         assert_eq!(replication.missing_parts(), [3]);
         // And comes home.
         let home = EntityState::new(3, EntityKind::Thing);
         let back = vec![(K, Some(content(60, &[home, ball(7)])))];
-        assert_eq!(tell(&mut replication, 60, back), NOBODY);
+        assert_eq!(replicate(&mut replication, 60, back), NONE);
         assert_eq!(replication.state_of(3), Some(&home));
     }
 }
@@ -216,11 +222,11 @@ fn the_state_of_a_moved_part_is_valid_in_any_order() {
 fn a_part_that_is_missing_where_the_file_has_it_is_removed_once() {
     let mut replication = Replication::new(60, 20);
     let whole = |version: u32| Some(content(version, &[missing()]));
-    assert_eq!(tell(&mut replication, 10, vec![(K, whole(10))]), [3]);
-    assert_eq!(tell(&mut replication, 13, vec![(K, whole(13))]), NOBODY);
-    assert_eq!(tell(&mut replication, 16, vec![(K, None)]), NOBODY);
-    assert_eq!(replication.missing_parts(), NOBODY, "nobody knows");
-    assert_eq!(tell(&mut replication, 19, vec![(K, whole(13))]), [3]);
+    assert_eq!(replicate(&mut replication, 10, vec![(K, whole(10))]), [3]);
+    assert_eq!(replicate(&mut replication, 13, vec![(K, whole(13))]), NONE);
+    assert_eq!(replicate(&mut replication, 16, vec![(K, None)]), NONE);
+    assert_eq!(replication.missing_parts(), NONE, "unknown");
+    assert_eq!(replicate(&mut replication, 19, vec![(K, whole(13))]), [3]);
 }
 
 /// The record of the neighbouring cell is late, and the other cell is busy.
@@ -229,18 +235,21 @@ fn a_part_that_moves_to_the_next_cell_does_not_blink() {
     let mut replication = Replication::new(60, 20);
     let home = EntityState::new(3, EntityKind::Thing);
     let both = vec![(K, Some(content(10, &[home]))), (L, Some(content(10, &[])))];
-    tell(&mut replication, 10, both);
+    replicate(&mut replication, 10, both);
     let mut left = content(100, &[missing()]);
     left.gone_next_door.push((3, L));
-    assert_eq!(tell(&mut replication, 100, vec![(K, Some(left))]), NOBODY);
+    assert_eq!(
+        replicate(&mut replication, 100, vec![(K, Some(left))]),
+        NONE
+    );
     assert!(replication.state_of(3).is_some());
     // Even if its own cell leaves the view meanwhile.
-    assert_eq!(tell(&mut replication, 106, vec![(K, None)]), NOBODY);
+    assert_eq!(replicate(&mut replication, 106, vec![(K, None)]), NONE);
     let arrived = vec![(L, Some(content(109, &[train()])))];
-    assert_eq!(tell(&mut replication, 109, arrived), NOBODY);
+    assert_eq!(replicate(&mut replication, 109, arrived), NONE);
     assert_eq!(replication.state_of(3), Some(&train()));
     // From there it may go anywhere unseen.
-    assert_eq!(tell(&mut replication, 112, vec![(L, None)]), [3]);
+    assert_eq!(replicate(&mut replication, 112, vec![(L, None)]), [3]);
 }
 
 /// A cell left the view and came back, and nothing in it has changed.
@@ -248,12 +257,12 @@ fn a_part_that_moves_to_the_next_cell_does_not_blink() {
 fn a_late_packet_does_not_drop_what_is_back_in_view() {
     let mut replication = Replication::new(60, 20);
     let whole = || Some(content(10, &[ball(7)]));
-    tell(&mut replication, 10, vec![(K, whole())]);
-    tell(&mut replication, 16, vec![(K, whole())]);
-    let gone = tell(&mut replication, 13, vec![(K, None)]);
-    assert_eq!(gone, NOBODY, "dropped before it came back");
+    replicate(&mut replication, 10, vec![(K, whole())]);
+    replicate(&mut replication, 16, vec![(K, whole())]);
+    let gone = replicate(&mut replication, 13, vec![(K, None)]);
+    assert_eq!(gone, NONE, "dropped before it came back");
     assert!(replication.cells.entities(K, 10).is_some());
-    assert_eq!(tell(&mut replication, 19, vec![(K, None)]), [7]);
+    assert_eq!(replicate(&mut replication, 19, vec![(K, None)]), [7]);
 }
 
 /// A record of its previous cell may arrive after one of its current cell.
@@ -292,14 +301,14 @@ fn an_owned_entity_is_removed_only_when_no_cell_has_it() {
     for (first, last) in [(K, MINE), (MINE, K)] {
         let mut replication = Replication::new(60, 20);
         let both = vec![(K, with(10)), (MINE, with(10))];
-        assert_eq!(tell(&mut replication, 10, both), NOBODY);
+        assert_eq!(replicate(&mut replication, 10, both), NONE);
         // Whichever cell was sent last.
         let again = vec![(first, with(13))];
-        assert_eq!(tell(&mut replication, 13, again), NOBODY);
-        let gone = tell(&mut replication, 16, vec![(first, None)]);
-        assert_eq!(gone, NOBODY, "{last:?} has it");
+        assert_eq!(replicate(&mut replication, 13, again), NONE);
+        let gone = replicate(&mut replication, 16, vec![(first, None)]);
+        assert_eq!(gone, NONE, "{last:?} has it");
         assert!(replication.state_of(7).is_some());
-        let gone = tell(&mut replication, 19, vec![(last, without(19))]);
+        let gone = replicate(&mut replication, 19, vec![(last, without(19))]);
         assert_eq!(gone, [7], "no cell has it");
     }
 }
@@ -330,11 +339,11 @@ fn drawn_x(replication: &Replication, tick: f64) -> f32 {
     (drawn.position + detour).x
 }
 
-fn told(ticks: &[u32], feet_off: f32) -> Replication {
+fn replicated(ticks: &[u32], feet_off: f32) -> Replication {
     let mut replication = Replication::new(60, 20);
     for &tick in ticks {
         let entities = ferry(tick, feet_off);
-        tell(
+        replicate(
             &mut replication,
             tick,
             vec![(K, Some(content(tick, &entities)))],
@@ -354,7 +363,7 @@ fn a_rider_is_drawn_on_its_platform_whatever_is_lost() {
         &[30, 66, 117],
         &[57, 66, 123],
     ] {
-        let replication = told(ticks, 1.5);
+        let replication = replicated(ticks, 1.5);
         for tick in 0..1_000 {
             let tick = 57.0 + f64::from(tick) * 0.1;
             let platform = ((tick - 60.0) * 0.1).clamp(0.0, 6.0) as f32;
@@ -367,11 +376,11 @@ fn a_rider_is_drawn_on_its_platform_whatever_is_lost() {
 /// A character that walks beside it is not carried, nor is one that is teleported.
 #[test]
 fn a_character_is_carried_only_by_what_it_stands_on() {
-    let mut replication = told(&[57, 66], 1.5);
+    let mut replication = replicated(&[57, 66], 1.5);
     let mut entities = ferry(69, 1.5);
     entities[1].position[2] += 4_000;
     entities[1].flags = flags::jumps(1);
-    tell(
+    replicate(
         &mut replication,
         69,
         vec![(K, Some(content(69, &entities)))],
@@ -380,7 +389,7 @@ fn a_character_is_carried_only_by_what_it_stands_on() {
     assert!(replication.tracks[&9].ride_at(75.0).is_none());
     let mut entities = ferry(72, 1.5);
     entities[1].velocity = [500, 0, 0];
-    tell(
+    replicate(
         &mut replication,
         72,
         vec![(K, Some(content(72, &entities)))],
@@ -391,13 +400,13 @@ fn a_character_is_carried_only_by_what_it_stands_on() {
 
 #[test]
 fn a_platform_that_is_put_elsewhere_leaves_its_riders_behind() {
-    let mut replication = told(&[57, 66], 1.5);
+    let mut replication = replicated(&[57, 66], 1.5);
     let mut entities = ferry(69, 1.5);
     entities.truncate(1);
     entities[0].motion = None;
     entities[0].position = [100_000, 0, 0];
     entities[0].flags = flags::jumps(1);
-    tell(
+    replicate(
         &mut replication,
         69,
         vec![(L, Some(content(69, &entities)))],

@@ -1,5 +1,5 @@
-//! `frolic bench compute`: pure Luau on this machine, and its bytecode for
-//! whoever wants to run the very same elsewhere (`web/bench/vm.mjs`).
+//! `frolic bench compute`: pure Luau on this machine, and its bytecode, to run
+//! the same code elsewhere (`web/bench/vm.mjs`).
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -69,7 +69,7 @@ pub fn run(args: ComputeArgs) -> Result<()> {
     Ok(())
 }
 
-/// What a script returns, as JSON together with its bytecode.
+/// The result of a script, as JSON together with its bytecode.
 fn run_file(file: &Path) -> Result<()> {
     let source =
         std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;

@@ -98,21 +98,21 @@ pub fn run(args: CrowdArgs) -> Result<()> {
     Ok(())
 }
 
-/// What a run with the crowd gave.
+/// The figures of a run with the crowd.
 struct Crowd {
     swarm: SwarmReport,
     server_cpu_s_per_s: f64,
     load_cpu_s_per_s: f64,
-    /// What the host took of the server's core.
+    /// CPU time that the host took from the server's core.
     stolen_s_per_s: f64,
     rss_mb: f64,
-    /// What the server did meanwhile.
+    /// The server's work in the meantime.
     work: Work,
-    /// What the server says of itself.
+    /// The server's own figures.
     stats: Value,
 }
 
-/// A game server that nobody has been in.
+/// A game server without players so far.
 struct Server {
     process: Process,
     address: String,
@@ -171,8 +171,8 @@ fn start_load(args: &CrowdArgs, server: &Server, late_joins: u32, seconds: u64) 
 
 fn measure_crowd(args: &CrowdArgs, server: &Server) -> Result<Crowd> {
     let mut load = start_load(args, server, args.late_joins, args.seconds)?;
-    // Ticks are forgotten behind the first look, or its summary would be told
-    // again within the next second.
+    // The first sample precedes the reset of tick statistics, or its cached
+    // summary would be returned again within the next second.
     let before = server.look()?;
     http_get(&format!("{}/reset", server.stats()))?;
     let began = Instant::now();

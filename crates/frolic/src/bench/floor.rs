@@ -22,7 +22,7 @@ use crate::open_files;
 /// Serve messages of a fixed size
 #[derive(Args, Debug)]
 pub struct ServerArgs {
-    /// Who all have to be in before the first tick
+    /// Clients to wait for before the first tick
     #[arg(long)]
     players: u32,
     #[arg(long)]
@@ -52,7 +52,7 @@ pub struct ClientArgs {
     seconds: u64,
 }
 
-/// What its clients saw.
+/// The figures of its clients.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FloorReport {
     /// Updates per client and second.
@@ -69,7 +69,7 @@ const NAP: Duration = Duration::from_millis(1);
 /// Ticks that are caught up on, as a game server does it.
 const CATCH_UP_TICKS: u32 = 5;
 
-/// Tells at which ticks an update is due, also where one rate is not a
+/// Computes the ticks at which an update is due, also where one rate is not a
 /// multiple of the other.
 struct Updates {
     per_tick: f64,
@@ -94,8 +94,8 @@ impl Updates {
     }
 }
 
-/// Lets everybody in, then reads each socket once per tick and writes each
-/// once per update, for ever.
+/// Accepts all clients, then reads each socket once per tick and writes each
+/// once per update, forever.
 pub fn serve(args: ServerArgs) -> Result<()> {
     open_files::raise_limit();
     let listener = open()?;
@@ -111,8 +111,8 @@ pub fn serve(args: ServerArgs) -> Result<()> {
         // Most likely it was stopped in its sleep.
         let late = next.elapsed();
         if late > step * CATCH_UP_TICKS {
-            // Who was stopped goes on in the same beat, and sends nothing that
-            // was due meanwhile.
+            // A server that was paused continues in the same beat, and sends
+            // nothing that was due meanwhile.
             let missed = late.as_nanos() / step.as_nanos().max(1);
             next += step * u32::try_from(missed).unwrap_or(u32::MAX);
             continue;
@@ -141,8 +141,8 @@ struct Floor {
 }
 
 impl Floor {
-    /// Waits until all are in: whoever is sent updates while others still
-    /// connect reads them later, when they count.
+    /// Waits until all are connected: a client that receives updates while
+    /// others still connect would read them later, when they count.
     fn let_in(listener: &TcpListener, players: u32) -> Result<Self> {
         let poll = Poll::new()?;
         let mut clients = Vec::new();
@@ -178,7 +178,7 @@ impl Floor {
     }
 }
 
-/// A connection that nobody waits for, known to epoll by its index.
+/// A non-blocking connection, known to epoll by its index.
 fn registered(stream: std::net::TcpStream, poll: &Poll, index: usize) -> io::Result<TcpStream> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
@@ -191,11 +191,11 @@ fn registered(stream: std::net::TcpStream, poll: &Poll, index: usize) -> io::Res
 /// Straight through the kernel, as the game server does it: `send` of libc is
 /// a place at which a thread can be cancelled, and prepares for that.
 fn write(stream: &TcpStream, message: &[u8]) -> rustix::io::Result<usize> {
-    // Without the flag, whoever has gone would end the process.
+    // Without the flag, a closed connection would end the process.
     send(stream, message, SendFlags::NOSIGNAL)
 }
 
-/// Waits for something to read. Whoever was stopped in between has waited.
+/// Waits for something to read. An interrupted wait counts as a wait.
 fn look(poll: &mut Poll, events: &mut Events, wait: Duration) -> io::Result<()> {
     match poll.poll(events, Some(wait)) {
         Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
@@ -270,8 +270,8 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// Nobody is let in here: whoever does not fit would try for a second or
-    /// more, and here for ever.
+    /// The test accepts no connection: one beyond the backlog would retry for a
+    /// second or more, and here forever.
     #[test]
     fn a_whole_crowd_may_wait_at_the_door() {
         let listener = open().unwrap();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_update_finds_everybody_in() {
+    fn the_first_update_finds_all_clients_connected() {
         let listener = open().unwrap();
         let address = listener.local_addr().unwrap();
         let connect = |_| std::net::TcpStream::connect(address).unwrap();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_keep_their_rate_at_any_rate_of_ticks() {
+    fn updates_have_their_rate_at_any_rate_of_ticks() {
         let in_ten_seconds = |update_hz: f64, tick_hz: u32| {
             let mut updates = Updates::new(update_hz, tick_hz);
             (0..tick_hz * 10).filter(|_| updates.is_due()).count()

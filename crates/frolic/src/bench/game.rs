@@ -8,7 +8,7 @@ use super::meadow;
 
 /// A game on disk, which goes away with this value if it was made for the run.
 pub enum Game {
-    /// Somebody else's.
+    /// The path of an existing `.game` file.
     Given(PathBuf),
     /// Ours.
     Made(PathBuf),

@@ -44,7 +44,7 @@ struct Way {
     snapshot_ms: f64,
 }
 
-/// What comes out. Milliseconds from the join request.
+/// The results. Milliseconds from the join request.
 #[derive(Debug, PartialEq, Serialize)]
 struct JoinReport {
     cold_joins: usize,

@@ -13,10 +13,10 @@ use serde::Serialize;
 use super::process::{Process, pinning};
 use load::LoadReport;
 
-/// The core of whoever serves, and that of whoever asks.
+/// The core of the server, and that of the load.
 const SERVER_CORE: usize = 0;
 const LOAD_CORE: usize = 1;
-/// What is asked for: the first page of each row of the store, a later page,
+/// The requested pages: the first page of each row of the store, a later page,
 /// a search.
 const PATHS: [&str; 5] = [
     "/api/games",
@@ -38,7 +38,7 @@ pub struct ListingsArgs {
     /// Games in the database
     #[arg(long, default_value_t = 10_000)]
     games: u32,
-    /// Connections that ask at once, kept alive
+    /// Concurrent connections, kept alive
     #[arg(long, default_value_t = 16)]
     connections: u32,
     /// Seconds of each measurement
@@ -52,7 +52,7 @@ pub struct ListingsArgs {
     json: bool,
 }
 
-/// What comes out.
+/// The results.
 #[derive(Debug, Serialize)]
 struct ListingsReport {
     games: u32,
@@ -68,7 +68,7 @@ struct ListingsReport {
     steady_ms_p50: f64,
     steady_ms_p99: f64,
     answer_bytes: f64,
-    /// What makes these figures worth less.
+    /// Reasons to doubt these figures.
     warnings: Vec<String>,
 }
 
@@ -197,5 +197,5 @@ fn load(
     args.extend(paths.iter().map(|path| format!("--path={path}")));
     let mut process = Process::start(Some(LOAD_CORE), &args)?;
     let line = process.line()?;
-    serde_json::from_str(&line).with_context(|| format!("what the load said: {line}"))
+    serde_json::from_str(&line).with_context(|| format!("reading the load's output: {line}"))
 }

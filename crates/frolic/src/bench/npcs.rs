@@ -18,7 +18,7 @@ use super::tools::{self, mean, solid, stopwatch};
 use crate::bots::{Behaviour, quantile};
 
 const TICK_HZ: f64 = 60.0;
-/// Until everybody has landed and set out.
+/// Until all NPCs have landed and set out.
 const WARM_UP_TICKS: u32 = 300;
 /// Metres between two NPCs' posts, and between two pillars.
 const POST_M: f32 = 6.0;
@@ -41,7 +41,7 @@ pub struct NpcsArgs {
     json: bool,
 }
 
-/// What was measured with one number of NPCs. Milliseconds per tick.
+/// The figures for one number of NPCs. Milliseconds per tick.
 #[derive(Serialize)]
 struct Report {
     scene: String,
@@ -154,7 +154,8 @@ fn spread(values: &[f64]) -> Spread {
     }
 }
 
-/// Posts in a square, pillars between them, and a wall here and there.
+/// Posts in a square formation, pillars between them, and a wall here and
+/// there.
 fn field(npcs: u32) -> Result<Package> {
     let side = (npcs as f32).sqrt().ceil();
     let half = side * POST_M / 2.0;
@@ -205,6 +206,6 @@ mod tests {
         };
         let report = measure(20, &args).expect("the field is a game");
         assert!(report.npcs_ms.mean > 0.0 && report.npcs_ms.p99 <= report.tick_ms.max);
-        assert!(report.rays_mean > 0.0, "nobody looks");
+        assert!(report.rays_mean > 0.0, "no NPC looked");
     }
 }

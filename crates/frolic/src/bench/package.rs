@@ -1,6 +1,6 @@
-//! `frolic bench package`: from the bytes of a `.game` to a package that may
-//! run, beside inflating and hashing the same bytes, which no reader can do
-//! without. What is more than that is checking.
+//! `frolic bench package`: from the bytes of a `.game` to a validated package,
+//! beside inflating and hashing the same bytes, which every reader must do. The
+//! difference is the cost of validation.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -22,7 +22,7 @@ use crate::assets;
 
 /// A scene at which the sample games do not hide what an entity costs.
 const ENTITIES: usize = 5_000;
-/// What `frolic pack` does not try to make shorter.
+/// Files that `frolic pack` does not compress.
 const COMPRESSED: [&str; 7] = ["glb", "jpeg", "jpg", "mp3", "ogg", "png", "webp"];
 /// Both take turns, so that a busy moment of the machine hits both.
 const ROUNDS: usize = 41;
@@ -114,8 +114,8 @@ fn measure(name: &str, files: &BTreeMap<String, Vec<u8>>, rounds: usize) -> Resu
 
 /// The contents of a package without a format around them.
 struct Floor {
-    /// As short as they get, and what they are long when inflated; none where
-    /// they are kept as they are.
+    /// Compressed bytes and inflated length; none where they are stored
+    /// uncompressed.
     contents: Vec<(Vec<u8>, Option<usize>)>,
 }
 

@@ -39,7 +39,7 @@ pub struct PhysicsArgs {
     json: bool,
 }
 
-/// What was measured in one scene.
+/// The figures of one scene.
 #[derive(Serialize)]
 struct Report {
     scene: &'static str,

@@ -22,8 +22,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts this very program with other arguments, on the given core if
-    /// the machine has it and `taskset` ([`pinning::doubts`] tells).
+    /// Starts this program with other arguments, on the given core if the
+    /// machine has it and `taskset` ([`pinning::doubts`] reports it).
     pub fn start(core: Option<usize>, args: &[String]) -> Result<Self> {
         let program = std::env::current_exe().context("finding this program")?;
         let mut command = match core.filter(|core| pinning::can_pin(*core)) {
@@ -128,7 +128,7 @@ impl Drop for Process {
 }
 
 /// Time that a host took from one of its guest's cores since the start, in
-/// seconds; none where nobody says.
+/// seconds; none where the kernel does not report it.
 pub fn stolen_s(core: usize) -> f64 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     stolen_of(&stat, core).unwrap_or(0.0)

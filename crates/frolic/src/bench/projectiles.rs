@@ -48,7 +48,7 @@ pub struct ProjectilesArgs {
     json: bool,
 }
 
-/// What was measured of one number of shots.
+/// The figures of one number of shots.
 #[derive(Serialize)]
 struct Report {
     scene: String,
@@ -113,7 +113,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
         let number = world.join(format!("id{index}"), format!("Bot{index}"));
         first.get_or_insert(number);
     }
-    let first = first.ok_or_else(|| anyhow!("nobody is there"))?;
+    let first = first.ok_or_else(|| anyhow!("no player is in the world"))?;
     world.step();
     let wanted = Values(vec![Value::Number(f64::from(in_flight))]);
     ensure!(world.receive_event(first, "Keep".into(), wanted), "refused");
@@ -138,7 +138,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
     let ns_per_shot = at(0.5) * 1000.0 / f64::from(in_flight);
     let ray_ns = ray_ns(&package);
     let seconds = f64::from(args.ticks) / f64::from(world.tick_hz());
-    let told = f64::from(in_flight) * seconds * f64::from(args.players.max(1));
+    let launches = f64::from(in_flight) * seconds * f64::from(args.players.max(1));
     Ok(Report {
         scene: format!("{in_flight} in flight, {} players", args.players),
         in_flight,
@@ -148,7 +148,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
         ns_per_shot,
         ray_ns,
         ratio_to_ray: ns_per_shot / ray_ns.max(1e-3),
-        bytes_per_shot_s: bytes as f64 / told,
+        bytes_per_shot_s: bytes as f64 / launches,
     })
 }
 

@@ -216,8 +216,8 @@ impl Here {
                 self.world.receive_event(player, "Ping".into(), args);
             }
         }
-        // A step tells of the time since the tick before: of the events that
-        // came first, and of the tick itself one step later.
+        // A step includes the time since the previous tick: that of the events
+        // before it, and that of the tick itself one step later.
         let events = self.world.step();
         let tick = self.world.step();
         self.world.take_outbox();
@@ -234,7 +234,7 @@ impl Here {
     }
 }
 
-/// The same in mlua as anybody would write it.
+/// The same in plain mlua.
 struct Plain {
     lua: Lua,
     work: Function,

@@ -20,16 +20,16 @@ use serde::Serialize;
 const TICK_HZ: u32 = 60;
 /// Between two snapshots.
 const TICKS: u32 = 3;
-const SQUARE_M: f32 = 32.0;
+const CELL_M: f32 = 32.0;
 const WARM_UP_ROUNDS: u32 = 20;
 
 /// Measure packing and unpacking snapshots, per kind of movement: ns and bytes per entity
 #[derive(Args, Debug)]
 pub struct SnapshotArgs {
-    /// How many entities a snapshot tells of
+    /// Entities in a snapshot
     #[arg(long, default_value_t = 400)]
     entities: u32,
-    /// How many of them are in one square
+    /// Entities per cell
     #[arg(long, default_value_t = 16)]
     per_square: u32,
     /// How many snapshots to measure
@@ -40,7 +40,7 @@ pub struct SnapshotArgs {
     json: bool,
 }
 
-/// What was measured of one kind of movement.
+/// The figures of one kind of movement.
 #[derive(Serialize)]
 struct KindReport {
     scene: &'static str,
@@ -55,7 +55,7 @@ struct KindReport {
     decode_ratio_to_copy: f64,
 }
 
-/// What everybody does between two snapshots.
+/// The movement of all characters between two snapshots.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Seen for the first time.
@@ -81,7 +81,7 @@ pub fn run(args: SnapshotArgs) -> Result<()> {
         bail!("--entities and --rounds take 1 to 100000");
     }
     if !(1..=10_000).contains(&args.per_square) {
-        bail!("--per-square takes 1 to 10000");
+        bail!("--per-cell takes 1 to 10000");
     }
     if cfg!(debug_assertions) {
         tracing::warn!("this is not a release build: the figures mean nothing");
@@ -134,17 +134,20 @@ fn measure(name: &'static str, kind: Kind, args: &SnapshotArgs) -> Result<KindRe
 
         let began = Instant::now();
         copy.clear();
-        for square in crowd.squares.values() {
-            copy.extend_from_slice(black_box(&square.now));
+        for cell in crowd.cells.values() {
+            copy.extend_from_slice(black_box(&cell.now));
         }
         black_box(&mut copy);
         let copying = began.elapsed();
 
-        let told = decoded?.cells;
-        let same = told.iter().zip(crowd.squares.values()).all(|(cell, is)| {
-            let content = cell.content.as_ref();
-            content.is_some_and(|content| content.entities == is.now)
-        });
+        let decoded_cells = decoded?.cells;
+        let same = decoded_cells
+            .iter()
+            .zip(crowd.cells.values())
+            .all(|(cell, is)| {
+                let content = cell.content.as_ref();
+                content.is_some_and(|content| content.entities == is.now)
+            });
         ensure!(same, "what was unpacked is not what was packed");
         if round < WARM_UP_ROUNDS {
             continue;
@@ -156,15 +159,15 @@ fn measure(name: &'static str, kind: Kind, args: &SnapshotArgs) -> Result<KindRe
         }
     }
     let [encode, decode, copy] = times.map(median);
-    let told = f64::from(args.entities) * f64::from(args.rounds);
+    let updates = f64::from(args.entities) * f64::from(args.rounds);
     Ok(KindReport {
         scene: name,
         entities: args.entities,
-        bytes_per_entity: bytes as f64 / told,
+        bytes_per_entity: bytes as f64 / updates,
         encode_ns_per_entity: encode,
         decode_ns_per_entity: decode,
         copy_ns_per_entity: copy,
-        copy_bytes_per_entity: copied as f64 / told,
+        copy_bytes_per_entity: copied as f64 / updates,
         encode_ratio_to_copy: encode / copy.max(1e-3),
         decode_ratio_to_copy: decode / copy.max(1e-3),
     })
@@ -175,12 +178,12 @@ fn median(mut values: Vec<f64>) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// Characters in squares, at two moments.
+/// Characters in cells, at two moments.
 struct Crowd {
     random: Random,
     tick: u32,
     walkers: Vec<Walker>,
-    squares: BTreeMap<CellKey, Square>,
+    cells: BTreeMap<CellKey, Cell>,
     per_square: usize,
 }
 
@@ -192,7 +195,7 @@ struct Walker {
 }
 
 #[derive(Default)]
-struct Square {
+struct Cell {
     before: Vec<EntityState>,
     now: Vec<EntityState>,
 }
@@ -202,11 +205,7 @@ impl Crowd {
         let mut random = Random::new(11);
         let walkers = (0..args.entities).map(|n| Walker {
             id: 1_000_000 + n,
-            place: Vec3::new(
-                random.range(0.0, SQUARE_M),
-                0.0,
-                random.range(0.0, SQUARE_M),
-            ),
+            place: Vec3::new(random.range(0.0, CELL_M), 0.0, random.range(0.0, CELL_M)),
             yaw: random.range(-3.0, 3.0),
             speed: 5.0,
         });
@@ -215,17 +214,17 @@ impl Crowd {
             random,
             tick: 1000,
             walkers,
-            squares: BTreeMap::new(),
+            cells: BTreeMap::new(),
             per_square: args.per_square as usize,
         }
     }
 
-    /// Lets everybody move for the time between two snapshots.
+    /// Moves all characters by the time between two snapshots.
     fn go_on(&mut self, kind: Kind) {
         self.tick += TICKS;
-        for square in self.squares.values_mut() {
-            std::mem::swap(&mut square.before, &mut square.now);
-            square.now.clear();
+        for cell in self.cells.values_mut() {
+            std::mem::swap(&mut cell.before, &mut cell.now);
+            cell.now.clear();
         }
         let seconds = TICKS as f32 / TICK_HZ as f32;
         for (n, walker) in self.walkers.iter_mut().enumerate() {
@@ -239,12 +238,12 @@ impl Crowd {
             let (sin, cos) = Angle::from_radians(walker.yaw).sin_cos();
             let velocity = Vec3::new(sin, 0.0, cos) * walker.speed;
             walker.place += velocity * seconds;
-            let key = CellKey::Square {
+            let key = CellKey::Grid {
                 x: (n / self.per_square) as i16,
                 z: 0,
             };
-            let square = self.squares.entry(key).or_default();
-            square.now.push(walker.state(velocity));
+            let cell = self.cells.entry(key).or_default();
+            cell.now.push(walker.state(velocity));
         }
     }
 
@@ -257,15 +256,15 @@ impl Crowd {
             own: None,
         };
         packet = snapshot::write_header(packet, &header);
-        for (key, square) in &self.squares {
+        for (key, cell) in &self.cells {
             let before = CellVersion {
                 tick: self.tick - TICKS,
-                entities: &square.before,
+                entities: &cell.before,
             };
             let before = (!matches!(kind, Kind::New)).then_some(before);
             let now = CellVersion {
                 tick: self.tick,
-                entities: &square.now,
+                entities: &cell.now,
             };
             packet = snapshot::write_cell(packet, self.tick, TICK_HZ, *key, before, now, self);
         }
@@ -292,15 +291,15 @@ impl CellSource for Crowd {
         Vec::new()
     }
 
-    fn square_of(&self, _: u32) -> Option<(i16, i16)> {
+    fn cell_of(&self, _: u32) -> Option<(i16, i16)> {
         None
     }
 }
 
 impl KnownCells for Crowd {
     fn entities(&self, key: CellKey, version: u32) -> Option<&[EntityState]> {
-        let square = self.squares.get(&key)?;
-        (version == self.tick - TICKS).then_some(square.before.as_slice())
+        let cell = self.cells.get(&key)?;
+        (version == self.tick - TICKS).then_some(cell.before.as_slice())
     }
 }
 

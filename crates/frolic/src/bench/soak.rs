@@ -80,7 +80,7 @@ pub fn run(args: SoakArgs) -> Result<()> {
     Ok(())
 }
 
-/// What the other build prints, as text to look into.
+/// The output of the other build, as text to search.
 fn fingerprints_of(other: &Path, args: &SoakArgs) -> Result<String> {
     let (ticks, players) = (args.ticks.to_string(), args.players.to_string());
     let output = Command::new(other)
@@ -111,9 +111,9 @@ fn soak(game: String, package: &Package, args: &SoakArgs) -> Result<SoakReport> 
         world.step();
         world.collect_changes();
         if let Some(newest) = world.take_ops().last().map(|op| op.seq) {
-            world.ops_kept(newest);
+            world.ops_persisted(newest);
         }
-        // Nobody keeps anything: every request is refused, the same way.
+        // Nothing is persisted: every request is refused in the same way.
         for request in world.take_store_requests() {
             world.store_answer(frolic_protocol::store::StoreAnswer {
                 id: request.id,

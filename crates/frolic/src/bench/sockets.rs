@@ -19,7 +19,8 @@ use crate::bench::join::platform::Platform;
 const AT_ONCE: usize = 64;
 /// Longest wait for one step of a handshake.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long everybody is idle before and while the platform is looked at.
+/// How long all clients are idle before and during the measurement of the
+/// platform.
 const IDLE: Duration = Duration::from_secs(5);
 
 /// Measure what idle Socket.IO clients cost
@@ -51,7 +52,7 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 /// Runs it.
 ///
 /// # Errors
-/// When the platform does not start, or not everybody gets in.
+/// Fails when the platform does not start, or a client cannot connect.
 pub async fn run(args: SocketsArgs) -> Result<()> {
     let platform = Platform::start().await?;
     let url = platform.url().replacen("http", "ws", 1);
@@ -112,7 +113,7 @@ fn print_table(report: &SocketsReport) {
     );
 }
 
-/// A client that has been told that it is connected.
+/// A client that has received its welcome.
 async fn connect(url: &str) -> Result<Socket> {
     let connecting = tokio::time::timeout(PATIENCE, connect_async(url));
     let (mut socket, _) = connecting.await.context("no answer")??;
@@ -132,7 +133,7 @@ async fn expect(socket: &mut Socket, start: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the platform says next; whether the client is there still is answered.
+/// Waits for the platform's next message; answers pings.
 async fn next(socket: &mut Socket) -> Result<String> {
     loop {
         let message = socket.next().await.context("closed")??;

@@ -14,7 +14,7 @@ const SPAWNS: u32 = 16;
 const MANIFEST: &str = "[game]\nid = \"stages\"\nname = \"Stages\"\nversion = \"1.0.0\"\n\
                         max_players = 1000\n[world]\npersistent = true\n";
 
-/// What is in a world.
+/// The contents of a world.
 #[derive(Clone, Copy, Default)]
 struct Things {
     /// Balls that bounce for ever.
@@ -143,7 +143,7 @@ impl Case {
         let half = AREA_M / 2.0;
         if self.inside.edits == 0 {
             let size = [AREA_M, 1.0, AREA_M];
-            // What is to sleep must not bounce.
+            // Bodies that are to sleep must not bounce.
             let restitution = u32::from(self.inside.asleep == 0);
             let ground = json!({ "Shape": { "type": "box", "size": size },
                 "Body": { "type": "static", "restitution": restitution,
@@ -198,7 +198,8 @@ impl Case {
         let Things { shots, edits, .. } = self.inside;
         let mut script = String::new();
         if shots > 0 {
-            // Slow ones that live for four seconds: so many in the air at a time.
+            // Slow ones that live for four seconds, for a constant number in
+            // the air.
             let per_tick = f64::from(shots) / 240.0;
             script.push_str(&format!(
                 r#"
@@ -236,7 +237,7 @@ impl Case {
     }
 }
 
-/// The place of one of many, spread evenly over a square.
+/// One of many places, spread evenly over a square.
 fn spread(index: u32, count: u32, side: f32) -> [f32; 2] {
     let per_side = (f64::from(count).sqrt().ceil() as u32).max(1);
     let pitch = side / per_side as f32;

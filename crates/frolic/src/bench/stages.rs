@@ -17,8 +17,8 @@ use super::stage_scenes::{self, Case};
 use super::tools::stopwatch;
 use crate::bots::{Behaviour, quantile};
 
-/// Until everybody has landed, what can sleep sleeps, and the machine's caches
-/// are warm.
+/// Until all characters have landed, bodies that can sleep do, and the
+/// machine's caches are warm.
 const WARM_UP_TICKS: u32 = 300;
 
 /// Measure the stages of a tick: players, bodies, projectiles, NPCs, terrain
@@ -100,7 +100,7 @@ impl Walkers {
         }
     }
 
-    /// Gives everybody's input for the next step.
+    /// Queues each player's input for the next step.
     pub fn steer(&mut self, world: &mut World) {
         self.seq += 1;
         let now_s = f64::from(self.seq) / f64::from(world.tick_hz());
@@ -136,7 +136,7 @@ fn measure(case: &Case, ticks: u32) -> Result<CaseReport> {
         }
         let newest = world.take_ops().last().map(|op| op.seq);
         if let Some(newest) = newest {
-            world.ops_kept(newest);
+            world.ops_persisted(newest);
         }
         drop(world.take_outbox());
         if tick >= WARM_UP_TICKS {

@@ -16,10 +16,11 @@ use super::step_scenes::{self, StepScene};
 use crate::bots::{Behaviour, quantile};
 
 const TICK_HZ: u32 = 60;
-/// Until everybody has landed and the caches of the machine are warm.
+/// Until all characters have landed and the caches of the machine are warm.
 const WARM_UP_TICKS: u32 = 240;
 
-/// Whoever is this far below home goes back there: a long fall is cheap and would hide the rest.
+/// A character this far below home is put back there: a long fall is cheap and
+/// would distort the figures.
 const FALL_M: f32 = 4.0;
 
 /// Measure the character step, per scene: median, 99th percentile and mean
@@ -39,7 +40,7 @@ pub struct StepArgs {
     json: bool,
 }
 
-/// What was measured in one scene, once walking about and once standing still.
+/// The figures of one scene, once walking about and once standing still.
 #[derive(Serialize)]
 struct SceneReport {
     scene: String,
@@ -191,8 +192,8 @@ impl Crowd {
         }
     }
 
-    /// Everything of a tick that is not the step: solids move, players decide,
-    /// whoever fell goes home.
+    /// Everything in a tick except the step: solids move, players decide,
+    /// fallen characters return home.
     fn prepare(&mut self, scene: &mut StepScene, doing: Doing) {
         self.tick += 1;
         let start = Instant::now();
@@ -241,7 +242,7 @@ impl Walker {
     }
 }
 
-/// What it costs to read the clock twice.
+/// The cost of reading the clock twice.
 fn clock_ns() -> f64 {
     let reads: Vec<f64> = (0..10_001)
         .map(|_| Instant::now().elapsed().as_nanos() as f64)

@@ -37,7 +37,7 @@ struct Row {
     ms: f64,
     /// One of them, in microseconds.
     us_each: f64,
-    /// What came out: bytes, or triangles.
+    /// The results: bytes, or triangles.
     amount: u64,
     unit: &'static str,
 }

@@ -1,4 +1,5 @@
-//! What the benchmarks of worlds share: a clock, and games made of entities.
+//! Shared parts of the benchmarks of worlds: a clock, and games made of
+//! entities.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

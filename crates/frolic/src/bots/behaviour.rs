@@ -1,11 +1,12 @@
-//! What a bot does: it walks all the time, runs, jumps, fires and talks at
-//! times, and stays near home.
+//! The behaviour of a bot: it walks all the time, sometimes runs, jumps, fires
+//! and talks, and stays near home.
 //!
-//! Its gait is made of stretches of half a second to two and a half. Each
+//! Its gait consists of stretches of half a second to two and a half. Each
 //! begins with a turn of up to 1.2 rad, or towards home where that is too far.
 //! In half of them it goes straight on from there; in the others it turns
-//! steadily, by up to 2 rad/s to either side, like somebody who looks around.
-//! Nobody stands still, and many turn: both would cost less than players do.
+//! steadily, by up to 2 rad/s to either side, like a player who looks around.
+//! No bot stands still, and many turn: bots that did not would cost less than
+//! players do.
 
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
@@ -36,7 +37,7 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// Equal seeds play alike; they stay within so many metres of their start.
+    /// Equal seeds play alike; they stay within `roam_m` metres of their start.
     pub fn new(seed: u64, roam_m: Option<f32>) -> Self {
         let mut random = Random::new(seed);
         Self {
@@ -51,7 +52,7 @@ impl Behaviour {
         }
     }
 
-    /// What it holds at `now_s`, standing at `feet`.
+    /// Its input at `now_s`, standing at `feet`.
     pub fn input(&mut self, now_s: f64, feet: Vec3) -> CharacterInput {
         let home = *self.home.get_or_insert(feet);
         let passed_s = (now_s - self.asked_s).clamp(0.0, PAUSE_S_MAX);
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_stands_still_and_half_of_them_turn() {
+    fn no_bot_stands_still_and_half_of_them_turn() {
         let (mut steady, mut turning, mut sudden) = (0, 0, 0);
         for walk in walks() {
             assert!(walk.iter().all(|input| input.forward == 127));

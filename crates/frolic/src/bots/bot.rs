@@ -21,7 +21,7 @@ use super::cache::ScriptCache;
 use super::door::Door;
 use super::outcome::{Kind, Outcome};
 
-/// What all bots do together.
+/// State shared by all bots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Still coming in.
@@ -43,8 +43,8 @@ pub struct BotSettings {
 const RETURN_WITHIN: Duration = Duration::from_secs(60);
 const RETURN_EVERY: Duration = Duration::from_millis(500);
 
-/// Joins, plays until told to leave, and tells what it saw. A connection that
-/// is lost is taken up again where it was, as a browser would.
+/// Joins, plays until asked to leave, and returns its figures. A lost
+/// connection is resumed, as a browser would.
 pub async fn run(
     settings: BotSettings,
     door: Arc<Door>,
@@ -102,7 +102,7 @@ pub async fn run(
 
 /// How a connection ended.
 enum End {
-    /// The bot was told to go.
+    /// The bot was asked to leave.
     Leaving,
     /// For this reason; the player may come back.
     Lost(String),
@@ -120,11 +120,11 @@ struct Bot {
     outcome: Outcome,
 }
 
-/// What is counted across connections.
+/// Counts across connections.
 #[derive(Default)]
 struct Measured {
     from: Option<Instant>,
-    /// What the connection had received when counting began.
+    /// The connection's receive count when measuring began.
     bytes_before: u64,
     entities: usize,
 }
@@ -229,7 +229,7 @@ impl Bot {
         }
     }
 
-    /// The connection is lost: keeps the session for the next one. The gap
+    /// The connection is lost: stores the session for the next one. The gap
     /// until the next snapshot counts like any other.
     fn lose(&mut self) {
         self.count_bytes();

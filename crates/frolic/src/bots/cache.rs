@@ -1,5 +1,5 @@
-//! Scripts that bots keep between visits, by hash: what the browser
-//! has in IndexedDB is a folder here.
+//! The script cache of bots, by hash: a folder in place of the browser's
+//! IndexedDB.
 
 use std::path::PathBuf;
 
@@ -40,18 +40,18 @@ impl ScriptCache {
         };
         // Bots share the folder: a name appears when all bytes are there.
         let part = file.with_extension(format!("{:x}.part", std::process::id()));
-        let kept = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &file));
-        if let Err(error) = kept {
-            tracing::debug!(%error, "a script was not kept");
+        let stored = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &file));
+        if let Err(error) = stored {
+            tracing::debug!(%error, "a script could not be cached");
         }
     }
 
-    /// Offers what is kept, asks for the rest, and keeps what comes.
+    /// Offers cached scripts, requests the rest, and caches what arrives.
     pub fn follow(&self, client: &mut Client, event: &ClientEvent) {
         match event {
             ClientEvent::ScriptManifest(manifest) => {
-                let kept = self.get(&manifest.hash);
-                if !kept.is_some_and(|list| client.offer_script(MANIFEST_PATH, list)) {
+                let cached = self.get(&manifest.hash);
+                if !cached.is_some_and(|list| client.offer_script(MANIFEST_PATH, list)) {
                     client.request_scripts(vec![MANIFEST_PATH.to_owned()]);
                 }
             }

@@ -1,5 +1,5 @@
-//! How a bot gets in: through the control plane like everybody, or straight
-//! to a game server that takes no tickets.
+//! How a bot joins: through the control plane as players do, or straight to a
+//! game server that takes no tickets.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub enum Door {
     Direct(String),
 }
 
-/// What to connect to.
+/// The server to connect to.
 pub struct Entry {
     pub address: String,
     pub ticket: Option<String>,
@@ -88,7 +88,9 @@ impl Door {
             .send()
             .await
             .and_then(reqwest::Response::error_for_status)
-            .with_context(|| format!("asking {url} for its games; is the platform running there?"))?
+            .with_context(|| {
+                format!("requesting the games of {url}; is the platform running there?")
+            })?
             .json()
             .await?;
         let first = listing.games.into_iter().next();
@@ -136,11 +138,11 @@ impl Door {
         join(client, url, login.session_token, &wish).await
     }
 
-    /// Joins the same world again as the same player: its server may have
-    /// been started anew, and be somewhere else.
+    /// Joins the same world again as the same player: its server may have been
+    /// restarted at another address.
     pub async fn enter_again(&self, client: &reqwest::Client, place: &Place) -> Result<Entry> {
         let Door::ControlPlane { url, .. } = self else {
-            bail!("nobody knows where that world is now");
+            bail!("only a control plane knows where that world is now");
         };
         let wish = serde_json::json!({ "world_id": place.world_id });
         join(client, url, place.session_token.clone(), &wish).await
@@ -161,7 +163,7 @@ async fn join(
     Ok(Entry {
         address: joined.server_address,
         ticket: Some(joined.ticket),
-        // What is no key trusts nobody.
+        // An invalid key trusts no signature.
         trust: Some((
             signature::from_hex(&joined.script_key).unwrap_or_default(),
             joined.game_id,
@@ -188,5 +190,5 @@ async fn patiently<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Res
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    bail!("the platform asked for patience {TRIES} times")
+    bail!("the platform was busy {TRIES} times")
 }

@@ -30,15 +30,15 @@ use wire::Eye;
 const TURNS_AT_ONCE: usize = 32;
 /// How long to sleep at most: orders come without waking us.
 const NAP: Duration = Duration::from_millis(1);
-/// What may wait for a socket; a player that is this far behind misses turns.
+/// Limit of the bytes queued for a socket; a player over it skips turns.
 const OUT_BYTES_MAX: usize = 64 * 1024;
 /// The part of the beat between one player and the next: the golden ratio
 /// spreads any number of them evenly.
 const PHASE: f64 = 0.618_033_988_749_895;
 
-/// What the thread is told.
+/// A message to the thread.
 pub enum Order {
-    /// Somebody comes.
+    /// A player joins.
     Join(Box<Arrival>),
     /// All are in: what happens now counts.
     Measure,
@@ -46,7 +46,7 @@ pub enum Order {
     Leave,
 }
 
-/// Somebody who comes.
+/// A joining player.
 pub struct Arrival {
     pub number: u32,
     pub entry: Entry,
@@ -64,7 +64,7 @@ pub struct LightSettings {
     pub roam_m: Option<f32>,
 }
 
-/// What all of them saw.
+/// The combined figures of all players.
 pub struct LightReport {
     pub outcomes: Vec<Result<Outcome>>,
     /// How late turns were taken: what the load adds to what it measures.
@@ -80,7 +80,7 @@ pub fn start(settings: LightSettings, orders: Receiver<Order>) -> Result<JoinHan
         poll: Poll::new().context("opening epoll")?,
         settings,
         eye: Eye::new(),
-        seats: Vec::new(),
+        bots: Vec::new(),
         turns: BinaryHeap::new(),
         buffer: vec![0; 64 * 1024],
         clock: RunClock::start(),
@@ -99,7 +99,7 @@ struct Crowd {
     settings: LightSettings,
     eye: Eye,
     /// By token; none once a player has failed.
-    seats: Vec<Option<Seat>>,
+    bots: Vec<Option<Bot>>,
     /// When each takes its next turn, in microseconds, and which.
     turns: BinaryHeap<Reverse<(u64, usize)>>,
     buffer: Vec<u8>,
@@ -108,7 +108,7 @@ struct Crowd {
     report: LightReport,
 }
 
-struct Seat {
+struct Bot {
     player: Player,
     socket: TcpStream,
     joined: Option<mpsc::Sender<u32>>,
@@ -156,11 +156,11 @@ impl Crowd {
     }
 
     fn join(&mut self, arrival: Arrival) {
-        let index = self.seats.len();
+        let index = self.bots.len();
         let number = arrival.number;
-        match self.seat(arrival, Token(index)) {
-            Ok(seat) => {
-                self.seats.push(Some(seat));
+        match self.connect(arrival, Token(index)) {
+            Ok(bot) => {
+                self.bots.push(Some(bot));
                 let phase = (f64::from(number) * PHASE).fract();
                 let now = self.clock.elapsed().as_micros() as u64;
                 let first = now + (phase * self.beat_us() as f64) as u64;
@@ -170,7 +170,7 @@ impl Crowd {
         }
     }
 
-    fn seat(&mut self, arrival: Arrival, token: Token) -> Result<Seat> {
+    fn connect(&mut self, arrival: Arrival, token: Token) -> Result<Bot> {
         let address = arrival.address;
         // Negative where the way was asked for before this thread began.
         let ago_ms = arrival.began.elapsed().as_secs_f64() * 1000.0;
@@ -184,7 +184,7 @@ impl Crowd {
         self.poll
             .registry()
             .register(&mut socket, token, interest)?;
-        Ok(Seat {
+        Ok(Bot {
             player,
             socket,
             late: arrival.joined.is_none(),
@@ -208,20 +208,21 @@ impl Crowd {
             }
             self.turns.pop();
             let now_ms = now as f64 / 1000.0;
-            let Some(Some(seat)) = self.seats.get_mut(index) else {
+            let Some(Some(bot)) = self.bots.get_mut(index) else {
                 continue;
             };
             if self.measuring {
                 let late_ms = (now - due) as f32 / 1000.0;
                 self.report.turns_late_ms.push(late_ms);
             }
-            if seat.player.out.len() < OUT_BYTES_MAX {
-                match seat.player.turn(now_ms) {
+            if bot.player.out.len() < OUT_BYTES_MAX {
+                match bot.player.turn(now_ms) {
                     Ok(()) => self.write(index),
                     Err(error) => self.fail(index, error),
                 }
             }
-            // Whoever is a whole beat late takes no turns in a hurry for it.
+            // A player who is a whole beat late skips turns instead of catching
+            // up.
             let beat = self.beat_us();
             self.turns.push(Reverse(((due + beat).max(now), index)));
         }
@@ -229,30 +230,30 @@ impl Crowd {
     }
 
     fn write(&mut self, index: usize) {
-        let Some(Some(seat)) = self.seats.get_mut(index) else {
+        let Some(Some(bot)) = self.bots.get_mut(index) else {
             return;
         };
-        if let Err(error) = seat.write() {
+        if let Err(error) = bot.write() {
             self.fail(index, error);
         }
     }
 
     fn read(&mut self, index: usize) {
         let clock = &mut self.clock;
-        let Some(Some(seat)) = self.seats.get_mut(index) else {
+        let Some(Some(bot)) = self.bots.get_mut(index) else {
             return;
         };
         let outcome = loop {
-            match seat.socket.read(&mut self.buffer) {
+            match bot.socket.read(&mut self.buffer) {
                 Ok(0) => break Err(anyhow!("connection closed")),
                 Ok(count) => {
                     let now_ms = clock.elapsed().as_secs_f64() * 1000.0;
                     let bytes = &self.buffer[..count];
-                    if let Err(error) = seat.player.receive(&self.eye, bytes, now_ms) {
+                    if let Err(error) = bot.player.receive(&self.eye, bytes, now_ms) {
                         break Err(error);
                     }
-                    // epoll tells of new bytes only; but less than there was
-                    // room for means that there are no more.
+                    // epoll reports only new bytes; a read that does not fill
+                    // the buffer has drained the socket.
                     if count < self.buffer.len() {
                         break Ok(());
                     }
@@ -261,22 +262,22 @@ impl Crowd {
                 Err(error) => break Err(Error::new(error).context("connection lost")),
             }
         };
-        // Joined: whoever waits for it learns it by this end being dropped.
-        if seat.player.is_in()
-            && let Some(joined) = seat.joined.take()
+        // Joined: dropping this end notifies the waiting task.
+        if bot.player.is_in()
+            && let Some(joined) = bot.joined.take()
         {
             let _ = joined.try_send(index as u32);
         }
         // Handshakes and pongs.
-        match outcome.and_then(|()| seat.write()) {
+        match outcome.and_then(|()| bot.write()) {
             Ok(()) => {}
             Err(error) => self.fail(index, error),
         }
     }
 
     fn fail(&mut self, index: usize, error: Error) {
-        if let Some(seat) = self.seats.get_mut(index)
-            && seat.take().is_some()
+        if let Some(bot) = self.bots.get_mut(index)
+            && bot.take().is_some()
         {
             self.report.outcomes.push(Err(error));
         }
@@ -285,18 +286,18 @@ impl Crowd {
     fn measure(&mut self) {
         self.measuring = true;
         let now_ms = self.now_ms();
-        for seat in self.seats.iter_mut().flatten() {
-            seat.player.measure(now_ms);
+        for bot in self.bots.iter_mut().flatten() {
+            bot.player.measure(now_ms);
         }
     }
 
     fn leave(mut self) -> LightReport {
         let now_ms = self.now_ms();
-        for mut seat in std::mem::take(&mut self.seats).into_iter().flatten() {
-            let late = seat.late;
-            let outcome = seat.player.leave(now_ms).map(|(farewell, outcome)| {
+        for mut bot in std::mem::take(&mut self.bots).into_iter().flatten() {
+            let late = bot.late;
+            let outcome = bot.player.leave(now_ms).map(|(farewell, outcome)| {
                 // One attempt: a server that does not read needs no goodbye.
-                let _ = seat.socket.write(&farewell);
+                let _ = bot.socket.write(&farewell);
                 Outcome { late, ..outcome }
             });
             self.report.outcomes.push(outcome);
@@ -305,7 +306,7 @@ impl Crowd {
     }
 }
 
-impl Seat {
+impl Bot {
     /// Writes as much as the socket takes.
     fn write(&mut self) -> Result<()> {
         while !self.player.out.is_empty() {

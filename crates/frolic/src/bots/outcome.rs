@@ -1,4 +1,4 @@
-//! What one bot saw while it counted.
+//! The figures of one bot during the measurement.
 
 /// Which sort of bot it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Kind {
     Light,
 }
 
-/// What one bot saw. What its sort cannot know is none.
+/// The figures of one bot. Those that its kind cannot measure are none.
 pub struct Outcome {
     pub kind: Kind,
     /// Came in while the others were already being measured.

@@ -1,13 +1,13 @@
-//! What a crowd of bots saw, in percentiles.
+//! The figures of a crowd of bots, in percentiles.
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Kind, Outcome};
 
-/// Figures of one run. Where there are light bots, what every bot sees is
-/// taken from them, because there are more; the others tell what only the
-/// client core knows.
+/// Figures of one run. With light bots, figures that every bot measures are
+/// taken from them, because there are more; the others provide what only the
+/// client core can measure.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SwarmReport {
     /// Bots that were asked for.
@@ -62,7 +62,7 @@ pub struct SwarmReport {
 }
 
 impl SwarmReport {
-    /// Sums up; `turns_late_ms` is what light bots tell of their own delays.
+    /// Sums up; `turns_late_ms` are the light bots' own delays.
     pub fn new(players: u32, outcomes: Vec<Result<Outcome>>, turns_late_ms: &[f32]) -> Self {
         let mut good = Vec::new();
         let mut first_error = None;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn light_bots_tell_of_the_line_and_cores_of_the_world() {
+    fn light_bots_report_the_connection_and_cores_the_world() {
         let core = Outcome {
             entities: Some(90.0),
             corrections: Some(3),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn without_light_bots_the_cores_tell_everything_and_nobody_is_no_panic() {
+    fn without_light_bots_the_cores_report_everything_and_no_bots_do_not_panic() {
         let outcomes = vec![Ok(bot(Kind::Core, 10.0, 50.0))];
         let report = SwarmReport::new(1, outcomes, &[]);
         assert_eq!(report.update_interval_ms_p50, 50.0);

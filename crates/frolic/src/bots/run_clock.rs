@@ -1,12 +1,12 @@
-//! Time as a load process lives it: while somebody stops it, none goes by.
+//! Time of a load process: it stands still while the process is paused.
 //!
-//! `frolic bench crowd` stops processes to let others have their turn. Whoever
-//! looked at the wall clock would afterwards send everything at once that
-//! was due meanwhile.
+//! `frolic bench crowd` pauses processes so that others can run. With the wall
+//! clock, a resumed process would send at once everything that was due
+//! meanwhile.
 
 use std::time::{Duration, Instant};
 
-/// Nobody looks at the clock more rarely than this while the process runs.
+/// The clock is read more often than this while the process runs.
 const STOPPED: Duration = Duration::from_millis(500);
 
 /// A clock that stands still while its process does. It has to be asked all
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_stands_still_while_nobody_asks() {
+    fn time_stands_still_while_the_clock_is_not_read() {
         let mut clock = RunClock::start();
         let start = clock.asked;
         let mut at = |ms| {

@@ -34,7 +34,8 @@ pub struct BotsArgs {
     /// How far they stray from where they started, in metres
     #[arg(long)]
     roam: Option<f32>,
-    /// Folder to keep the game's scripts in between visits; without it bots ask for none
+    /// Folder to cache the game's scripts in between visits; without it bots
+    /// request none
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
     /// New bots per second
@@ -62,7 +63,7 @@ pub async fn run(args: BotsArgs) -> Result<()> {
     open_files::raise_limit();
     let cache = args.cache.map(|folder| {
         let shown = folder.display().to_string();
-        ScriptCache::open(folder).with_context(|| format!("could not make the folder {shown}"))
+        ScriptCache::open(folder).with_context(|| format!("could not create the folder {shown}"))
     });
     let announce = args.announce;
     let swarm = Swarm {

@@ -151,7 +151,7 @@ fn with_problems(loaded: Result<Package, Report>, more: Report) -> Result<Packag
     }
 }
 
-/// What is wrong with the scripts, and with what was copied along.
+/// Problems of the scripts, and leftovers of a sample.
 fn script_problems(files: &Files, limits: &Limits) -> Report {
     let mut report = frolic_lint::compile_errors(files, limits);
     let manifest = files.get("game.toml");
@@ -165,7 +165,7 @@ fn script_problems(files: &Files, limits: &Limits) -> Report {
 
 fn write_canonical_scene(game: &Path, limits: &Limits) -> anyhow::Result<()> {
     if !game.is_dir() {
-        bail!("--fix needs a folder, and {} is none", game.display());
+        bail!("--fix needs a folder, and {} is not one", game.display());
     }
     let path = game.join("scene.json");
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -1,5 +1,5 @@
-//! `frolic dev`: the whole platform for one folder, which is watched: what is
-//! saved is live for everybody who plays, within half a second.
+//! `frolic dev`: the whole platform for one folder, which is watched: a saved
+//! change is live for all players within half a second.
 
 mod address;
 mod notes;
@@ -26,7 +26,7 @@ use crate::open_files;
   frolic dev games/obby --port 8080 --no-open
   frolic dev --host 0.0.0.0  also for other devices on your network
 
-Scripts keep their state through OnSave and OnReload; see docs/hot-reload.md.")]
+Scripts keep their state through OnSave and OnReload; see docs/create/hot-reload.md.")]
 pub struct DevArgs {
     /// The game's folder
     #[arg(default_value = ".")]
@@ -43,7 +43,7 @@ pub struct DevArgs {
     no_open: bool,
 }
 
-/// Everything that is kept; names with a dot are no part of a game.
+/// The data folder; names with a dot are no part of a game.
 const DATA_FOLDER: &str = ".frolic";
 /// The creator has no password to sign in with again, so a session lasts.
 const SESSION_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);

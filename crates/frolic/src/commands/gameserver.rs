@@ -48,8 +48,8 @@ pub struct GameserverArgs {
     /// Snapshots per second, instead of the game's
     #[arg(long)]
     snapshot_hz: Option<u32>,
-    /// Clients are told of what is this near, in metres, or of `all` at the
-    /// full rate, instead of what the game says
+    /// Radius in metres within which entities are replicated, or `all` at the
+    /// full rate, instead of the game's own setting
     #[arg(long, value_parser = interest)]
     radius: Option<InterestPolicy>,
     /// Bytes of snapshots a second that one player is sent at most, instead of
@@ -131,13 +131,13 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
     Ok(())
 }
 
-/// Without a control plane everybody comes in who says a name: not
-/// what somebody wants who has set up a secret.
+/// Without a control plane every client is admitted under any name: a server
+/// with secrets set is not meant to run like that.
 fn refuse_secrets(get: impl Fn(&str) -> Option<OsString>) -> Result<()> {
     for name in [SECRET_KEY_ENV, TICKET_KEY_ENV, WORLD_TOKEN_ENV] {
         if get(name).is_some_and(|value| !value.is_empty()) {
             bail!(
-                "{name} is set, and --package lets everybody in without a ticket; \
+                "{name} is set, and --package admits every client without a ticket; \
                  unset it, or run the world from a control plane (--control-plane, or frolic serve)"
             );
         }

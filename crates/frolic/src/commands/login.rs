@@ -1,4 +1,4 @@
-//! `frolic login`: checks an API key and keeps it for `frolic publish`.
+//! `frolic login`: checks an API key and stores it for `frolic publish`.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -9,7 +9,7 @@ use frolic_platform::api::Account;
 use super::publish::{DEFAULT_SERVER, refusal};
 use crate::credentials::{Credentials, KEY_VARIABLE, server_address};
 
-/// Longest line that is taken for a key.
+/// Longest line that is accepted as a key.
 const KEY_BYTES_MAX: u64 = 1024;
 
 /// Log in to a platform with an API key
@@ -27,7 +27,7 @@ pub struct LoginArgs {
 /// Runs `frolic login`.
 ///
 /// # Errors
-/// When the platform does not know the key, or it cannot be kept.
+/// When the platform does not know the key, or it cannot be stored.
 pub async fn run(args: LoginArgs) -> anyhow::Result<()> {
     let given = args.server.filter(|server| !server.is_empty());
     let server = server_address(given.as_deref().unwrap_or(DEFAULT_SERVER))?;
@@ -47,11 +47,11 @@ pub async fn run(args: LoginArgs) -> anyhow::Result<()> {
     let account: Account = response
         .json()
         .await
-        .with_context(|| format!("{server} is no Frolic platform"))?;
+        .with_context(|| format!("{server} is not a Frolic platform"))?;
     if account.means != "api_key" {
-        bail!("this is no API key; make one at {server}/account");
+        bail!("this is not an API key; make one at {server}/account");
     }
-    let path = Credentials::load()?.keep(&server, &key)?;
+    let path = Credentials::load()?.store(&server, &key)?;
     println!(
         "Logged in to {server} as {}. The key is in {}.",
         account.username,

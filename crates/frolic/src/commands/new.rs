@@ -23,7 +23,7 @@ Examples:
 pub struct NewArgs {
     /// The folder to make; its name becomes the id of the game
     folder: PathBuf,
-    /// What to begin with: basic, or the name of a sample game
+    /// Template: basic, or the name of a sample game
     #[arg(long, default_value = BASIC)]
     template: String,
 }
@@ -66,7 +66,11 @@ pub fn run(args: NewArgs) -> Result<()> {
     for (path, bytes) in &files {
         write(&args.folder.join(path), bytes)?;
     }
-    println!("Made {} in {}. Next:", title_of(&id), args.folder.display());
+    println!(
+        "Created {} in {}. Next:",
+        title_of(&id),
+        args.folder.display()
+    );
     let folder = as_argument(&args.folder);
     println!("  frolic dev {folder}       play it; what you save is live at once");
     println!("  frolic check {folder}     find mistakes");
@@ -78,7 +82,7 @@ pub fn run(args: NewArgs) -> Result<()> {
     Ok(())
 }
 
-/// A path as somebody types it into a shell.
+/// A path, quoted for a shell.
 fn as_argument(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "-_./\\:".contains(c);

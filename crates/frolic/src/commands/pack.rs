@@ -56,7 +56,8 @@ pub fn run(args: PackArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes beside the target first and renames, so that nobody ever sees half a package.
+/// Writes beside the target first and renames, so that the target is never half
+/// a package.
 fn write_whole(output: &Path, archive: &[u8]) -> anyhow::Result<()> {
     let partial = output.with_extension("game.partial");
     fs::write(&partial, archive).with_context(|| format!("cannot write {}", partial.display()))?;

@@ -19,7 +19,7 @@ const UPLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// Publish a game on a platform
 #[derive(Args, Debug)]
-#[command(after_help = "The API key is the one that `frolic login` kept, or FROLIC_API_KEY.")]
+#[command(after_help = "The API key is the one that `frolic login` stored, or FROLIC_API_KEY.")]
 pub struct PublishArgs {
     /// The game's folder or its .game file
     #[arg(default_value = ".")]
@@ -27,10 +27,10 @@ pub struct PublishArgs {
     /// Address of the platform; the one of the last login when left out
     #[arg(long, env = "FROLIC_SERVER")]
     server: Option<String>,
-    /// Who gets it: you (dev), whoever asks for it (beta), or everybody (stable)
+    /// Channel: dev (you), beta (players who opt in) or stable (everyone)
     #[arg(long, default_value = "stable", value_parser = ["dev", "beta", "stable"])]
     channel: String,
-    /// What is new, for players
+    /// Release notes for players
     #[arg(long, default_value = "")]
     notes: String,
 }
@@ -65,7 +65,7 @@ pub async fn run(args: PublishArgs) -> anyhow::Result<()> {
     let published: PublishResponse = response
         .json()
         .await
-        .with_context(|| format!("{server} is no Frolic platform"))?;
+        .with_context(|| format!("{server} is not a Frolic platform"))?;
     let PublishResponse {
         game_id, version, ..
     } = &published;
@@ -75,7 +75,7 @@ pub async fn run(args: PublishArgs) -> anyhow::Result<()> {
             "Published {game_id} {version} on {channel}, {bytes} bytes: {server}/games/{game_id}"
         );
     } else {
-        println!("{game_id} {version} is there already: {server}/games/{game_id}");
+        println!("{game_id} {version} already exists: {server}/games/{game_id}");
     }
     Ok(())
 }
@@ -99,7 +99,7 @@ fn archive_of(game: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(game).with_context(|| format!("cannot read {}", game.display()))
 }
 
-/// What the platform says against it, in its own words.
+/// The platform's objection, in its own words.
 pub(super) async fn refusal(response: reqwest::Response) -> anyhow::Error {
     let (url, status) = (response.url().clone(), response.status());
     match response.json::<ErrorBody>().await {

@@ -38,7 +38,8 @@ pub struct ReplayArgs {
     /// The game's folder or .game file [default: looked up by its hash in the data folder]
     #[arg(long)]
     package: Option<PathBuf>,
-    /// Data folder of `frolic serve`, where packages are kept [env: DATA_DIR] [default: ./data]
+    /// Data folder of `frolic serve`, where packages are stored [env: DATA_DIR]
+    /// [default: ./data]
     #[arg(long)]
     data_dir: Option<PathBuf>,
     /// Report as one JSON object
@@ -80,7 +81,7 @@ fn replay(args: &ReplayArgs) -> Result<()> {
     };
     let package = find_package(args, &header)?;
     let mut replay = Replay::new(&package, &header)
-        .map_err(|error| anyhow!("the session cannot be done again: {error}"))?;
+        .map_err(|error| anyhow!("the session cannot be replayed: {error}"))?;
     'file: loop {
         while let Some(record) = reader.record().with_context(|| format!("{shown}"))? {
             replay
@@ -96,7 +97,7 @@ fn replay(args: &ReplayArgs) -> Result<()> {
         }
     }
     bar.finish_and_clear();
-    tell(args.json, &header, replay.report())
+    print_report(args.json, &header, replay.report())
 }
 
 /// The bytes of a recording, decompressed where it is compressed.
@@ -144,7 +145,7 @@ fn find_package(args: &ReplayArgs, header: &RecordingHeader) -> Result<Package> 
     let revision = &header.revision;
     let path = match &args.package {
         Some(path) => path.clone(),
-        None => kept_package(args.data_dir.clone(), revision)?,
+        None => stored_package(args.data_dir.clone(), revision)?,
     };
     let package = read_package(&path)?;
     if package.revision != *revision {
@@ -158,7 +159,7 @@ fn find_package(args: &ReplayArgs, header: &RecordingHeader) -> Result<Package> 
 }
 
 /// The package in the data folder of `frolic serve`.
-fn kept_package(data_dir: Option<PathBuf>, revision: &str) -> Result<PathBuf> {
+fn stored_package(data_dir: Option<PathBuf>, revision: &str) -> Result<PathBuf> {
     let is_hash = revision.len() == 64 && revision.bytes().all(|b| b.is_ascii_hexdigit());
     if !is_hash {
         bail!("the recording does not say which package it is of");
@@ -187,7 +188,7 @@ fn progress(bytes: u64) -> ProgressBar {
     bar
 }
 
-fn tell(as_json: bool, header: &RecordingHeader, report: &ReplayReport) -> Result<()> {
+fn print_report(as_json: bool, header: &RecordingHeader, report: &ReplayReport) -> Result<()> {
     if as_json {
         println!("{}", to_json(header, report));
     } else {
@@ -310,8 +311,8 @@ mod tests {
     }
 
     fn verdict(header: &RecordingHeader, report: &ReplayReport) -> String {
-        let told = tell(true, header, report);
-        told.map_or_else(|error| error.to_string(), |()| "the same".to_owned())
+        let printed = print_report(true, header, report);
+        printed.map_or_else(|error| error.to_string(), |()| "the same".to_owned())
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let layer = config::load(args.layer, args.config.as_deref())?;
     let settings = layer.into_settings()?;
     println!("Frolic {}: create, share, play", env!("CARGO_PKG_VERSION"));
-    // The port first: the most likely problem is told before any work.
+    // The port first: the most likely problem is reported before any work.
     let listener = bind(settings.host, settings.port).await?;
     let listens_on = listener.local_addr()?;
     let in_use = "stop it, or choose another folder with --data-dir";
@@ -64,7 +64,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
         address(scheme, listens_on)
     );
     platform.serve(listener, stop_requested()).await;
-    println!("Stopped. Everything is kept for the next start.");
+    println!("Stopped. All data is saved for the next start.");
     Ok(())
 }
 
@@ -98,8 +98,8 @@ pub async fn open(settings: Settings, listens_on: SocketAddr) -> anyhow::Result<
     Ok(Platform::open(settings, parts).await?)
 }
 
-/// Publishes the games inside the binary. One that is broken must not keep
-/// the others from being played.
+/// Publishes the games inside the binary. A broken one must not prevent the
+/// others from being played.
 pub async fn publish_samples(platform: &Platform) {
     for (folder, files) in assets::sample_games() {
         let archive = match frolic_package::pack(&files) {
@@ -152,10 +152,10 @@ fn address(scheme: &str, listens_on: SocketAddr) -> String {
 }
 
 /// Completes at the first Ctrl-C or SIGTERM. A second one ends the program at
-/// once: whoever presses twice means it.
+/// once.
 pub async fn stop_requested() {
     signal().await;
-    println!("\nStopping: telling players, stopping game servers… (Ctrl-C again to force)");
+    println!("\nStopping: notifying players, stopping game servers… (Ctrl-C again to force)");
     tokio::spawn(async {
         signal().await;
         std::process::exit(130);

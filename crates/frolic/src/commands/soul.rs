@@ -26,7 +26,7 @@ pub struct SoulArgs {
     /// The .soul files, each in scripts/<Service>/ of its game
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Write them anew even where they have not changed
+    /// Generate them again even where they have not changed
     #[arg(long)]
     pub force: bool,
 }
@@ -40,7 +40,7 @@ pub fn run(args: &SoulArgs) -> anyhow::Result<()> {
     let mut failed = 0;
     for file in &args.files {
         match writer.write_out(file) {
-            Ok(Outcome::Written { target, answers }) => told_of(&target, answers),
+            Ok(Outcome::Written { target, answers }) => print_result(&target, answers),
             Ok(Outcome::Current(target)) => println!("{} is up to date", target.display()),
             Err(error) => {
                 eprintln!("error: {error:#}");
@@ -70,13 +70,13 @@ pub fn bring_up_to_date(game: &Path) -> anyhow::Result<()> {
     let files = folder::walk(&scripts, &Limits::default())?;
     for (_, file) in files.iter().filter(|(name, _)| name.ends_with(".soul")) {
         if let Outcome::Written { target, answers } = writer.write_out(file)? {
-            told_of(&target, answers);
+            print_result(&target, answers);
         }
     }
     Ok(())
 }
 
-fn told_of(target: &Path, answers: u32) {
+fn print_result(target: &Path, answers: u32) {
     let tries = if answers == 1 {
         String::new()
     } else {
@@ -131,7 +131,7 @@ impl Writer {
             Some(model) => model,
             none => none.insert(model().with_context(|| format!("cannot write {path} out"))?),
         };
-        eprintln!("asking for {path} …");
+        eprintln!("generating {path} …");
         let made = compile(model, &path, &text).map_err(|error| match error {
             SoulError::Broken { ref code, .. } => {
                 anyhow!("{error}\nIts last try was:\n{code}")

@@ -1,6 +1,6 @@
-//! Starting the binary without what a developer has set for their own: tests
-//! and benchmarks must not touch anybody's database. This file is also part of
-//! the tests, and the browser tests read `variables.txt`.
+//! Starts the binary without a developer's own settings: tests and benchmarks
+//! must not touch the developer's database. This file is also part of the
+//! tests, and the browser tests read `variables.txt`.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What players with the whole client core need, who come by the hundred.
+//! What hundreds of players with the whole client core need.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ pub async fn ask(request: reqwest::RequestBuilder, patience: Duration) -> Result
     }
 }
 
-/// Opens a line to a world's server that carries the binary form.
+/// Opens a connection to a world's server that speaks the binary form.
 pub async fn open(address: &str) -> Result<WebSocketStream<MaybeTlsStream<TcpStream>>, String> {
     let mut request = address.into_client_request().map_err(|e| e.to_string())?;
     let protocol = BINARY_SUBPROTOCOL.parse().expect("a header");

@@ -75,8 +75,8 @@ impl Disk {
         &self.folder
     }
 
-    /// Fills it, and keeps it full until the result is dropped: what the
-    /// platform frees meanwhile is taken as well.
+    /// Fills it, and keeps it full until the result is dropped, even when the
+    /// platform frees space meanwhile.
     pub fn fill(&self) -> Full {
         let filler = self.folder.join("filler");
         let mut file = OpenOptions::new()
@@ -137,7 +137,7 @@ pub struct Faults {
     switches: PathBuf,
 }
 
-/// What can fail.
+/// The operations that can fail.
 #[derive(Clone, Copy)]
 pub enum Fault {
     /// Nothing reaches the disk, and fsync says so.

@@ -28,7 +28,7 @@ pub use environment::without_settings;
 pub const ADMIN_TOKEN: &str = "admin-of-this-test-0123456789";
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The binary, without the settings of whoever runs the tests.
+/// The binary, without the settings of the shell that runs the tests.
 pub fn frolic() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frolic"));
     without_settings(&mut command);
@@ -40,7 +40,7 @@ pub struct Platform {
     process: Child,
     pub url: String,
     pub data: PathBuf,
-    /// What it and its game servers print.
+    /// Output of it and its game servers.
     lines: mpsc::Receiver<String>,
     http: reqwest::Client,
     /// Game servers to end by their ids, should the platform be killed.
@@ -141,7 +141,7 @@ impl Platform {
         login["session_token"].as_str().expect("a token").to_owned()
     }
 
-    /// Publishes the files of a game for whoever the token is of.
+    /// Publishes the files of a game as the owner of the token.
     pub async fn publish(&self, token: &str, files: &BTreeMap<String, Vec<u8>>) -> Json {
         let archive = frolic_package::pack(files).expect("a package");
         let request = self.request(reqwest::Method::POST, "/api/games");
@@ -161,7 +161,7 @@ impl Platform {
             {
                 return player;
             }
-            assert!(began.elapsed() < PATIENCE, "nobody can join any more");
+            assert!(began.elapsed() < PATIENCE, "no player can join any more");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
@@ -228,19 +228,19 @@ fn spawn(mut command: Command) -> (Child, mpsc::Receiver<String>) {
     let mut process = command.spawn().expect("cargo built it");
     let stdout = process.stdout.take().expect("piped");
     let stderr = process.stderr.take().expect("piped");
-    let (told, lines) = mpsc::channel();
-    let also = told.clone();
-    std::thread::spawn(move || pass_on(stdout, &told));
+    let (sender, lines) = mpsc::channel();
+    let also = sender.clone();
+    std::thread::spawn(move || pass_on(stdout, &sender));
     std::thread::spawn(move || pass_on(stderr, &also));
     (process, lines)
 }
 
-/// Whoever prints into a pipe that nobody reads stops some day.
-fn pass_on(output: impl std::io::Read, told: &mpsc::Sender<String>) {
+/// A process whose pipe is not read blocks once the pipe is full.
+fn pass_on(output: impl std::io::Read, sender: &mpsc::Sender<String>) {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         eprintln!("{line}");
         // Read on when the test no longer listens.
-        let _ = told.send(line);
+        let _ = sender.send(line);
     }
 }
 
@@ -330,7 +330,7 @@ impl Player {
                     return body["args"].as_array().cloned().unwrap_or_default();
                 }
             }
-            panic!("the line ended before {name} came");
+            panic!("the connection ended before {name} came");
         };
         let waited = tokio::time::timeout(PATIENCE, next).await;
         waited.unwrap_or_else(|_| panic!("{name} did not come"))
@@ -343,7 +343,10 @@ impl Player {
             "payload": {},
         });
         let message = Message::Text(command.to_string().into());
-        self.socket.send(message).await.expect("the line is up");
+        self.socket
+            .send(message)
+            .await
+            .expect("the connection is open");
         while let Some(Ok(_)) = self.socket.next().await {}
     }
 
@@ -369,7 +372,10 @@ impl Player {
             "payload": payload,
         });
         let message = Message::Text(command.to_string().into());
-        self.socket.send(message).await.expect("the line is up");
+        self.socket
+            .send(message)
+            .await
+            .expect("the connection is open");
     }
 }
 

@@ -1,6 +1,6 @@
-//! Players who live in a world whatever happens to it: they walk, build, take
-//! away and save, come back when their line breaks, and write down what they
-//! were told is done.
+//! Players who stay in a world whatever happens to it: they walk, build, remove
+//! and save, resume when their connection breaks, and record what was
+//! acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ pub fn game(id: &str, more: &str) -> BTreeMap<String, Vec<u8>> {
          [world]\npersistent = true\n[capabilities]\nstore = true\n"
     );
     let scene = json!({ "format": 1,
-        // High above everybody: blocks are counted, not walked on.
+        // High above all players: blocks are counted, not walked on.
         "terrain": { "size": [128, 32, 128], "origin": [-64, 32, -64],
             "generator": { "type": "empty" } },
         "prefabs": { "Block": { "components": { "Shape": { "type": "box", "size": [1, 1, 1] } } } },
@@ -74,7 +74,8 @@ Network.OnClientEvent("Save", function(player, tag)
 	Store.Increment("saves")
 	Network.FireClient(player, "Saved", tag)
 end)
--- Where everybody is, ten times a second: snapshots of a world full of blocks
+-- Positions of all players, ten times a second: snapshots of a world full of
+-- blocks
 -- are too large to come often.
 task.spawn(function()
 	while task.wait(0.1) do
@@ -107,14 +108,14 @@ Network.OnClientEvent("Count", function(player, filled)
 end)
 "#;
 
-/// What a resident was told, and what it asked for.
+/// The operations that a resident requested, and the acknowledged ones.
 #[derive(Default)]
 pub struct Ledger {
     /// Asked for, by what; what was not confirmed may or may not be.
     pub asked: BTreeMap<&'static str, BTreeSet<u64>>,
-    /// Told that it is done.
+    /// Acknowledged.
     pub done: BTreeMap<String, BTreeSet<u64>>,
-    /// Where the resident was when a line broke, and where it came back.
+    /// Positions at the loss of a connection and after resuming.
     pub returns: Vec<([f32; 3], [f32; 3])>,
     /// Where it is.
     pub place: Option<[f32; 3]>,
@@ -198,7 +199,7 @@ impl Resident {
                             entity = body["entityId"].as_u64();
                             self.ledger.lock().expect("whole").arrivals += 1;
                         }
-                        Some("event") => self.hear(&body, &mut returned),
+                        Some("event") => self.receive(&body, &mut returned),
                         _ => {}
                     }
                 }
@@ -229,7 +230,7 @@ impl Resident {
         }
     }
 
-    fn hear(&self, event: &Json, returned: &mut bool) {
+    fn receive(&self, event: &Json, returned: &mut bool) {
         let (Some(name), Some(tag)) = (event["name"].as_str(), event["args"][0].as_f64()) else {
             return;
         };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use frolic_protocol::ServerMessage;
 
 use super::{Counted, Host};
-use crate::line::Line;
+use crate::connection::Connection;
 use crate::metrics::KickCause;
 use crate::recording;
 
@@ -36,14 +36,14 @@ impl Host {
         for mut session in self.sessions.take_all() {
             // Their places are persisted: a player who joins again continues where
             // they were, on the next server.
-            session.tell(&ServerMessage::Error {
+            session.send(&ServerMessage::Error {
                 code: "restarting".to_owned(),
                 message: reason.clone(),
             });
             session.kick(KickCause::Stopped, &reason);
             session.flush(began, &self.metrics);
-            if let Line::Socket(line) = session.line {
-                self.sockets.part(line, session.slot, began);
+            if let Connection::WebSocket(connection) = session.connection {
+                self.sockets.part(connection, session.permit, began);
             }
         }
         self.world.close();
@@ -76,7 +76,7 @@ impl Host {
         self.write_logs(Instant::now());
         recording::finish(&mut self.settings.recording, &mut self.world);
         let players = self.checkpoints(Counted::Now, |_| true);
-        self.settings.keeper.finish(&mut self.world, players);
+        self.settings.persistence.finish(&mut self.world, players);
         let began = Instant::now();
         while self.sockets.tend_farewells(Instant::now(), &self.metrics) > 0
             && began.elapsed() < FAREWELL

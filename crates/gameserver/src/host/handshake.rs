@@ -10,9 +10,9 @@ use frolic_world::{ClientView, JsonView, PlayerNumber, TerrainView};
 
 use super::Host;
 use crate::admission::{Identity, new_nonce};
-use crate::link::{ConnectionId, Encoding};
+use crate::incoming::{ConnectionId, Encoding};
 use crate::metrics::KickCause;
-use crate::seats::{Place, Seat};
+use crate::player_sessions::{Place, PlayerSession};
 use crate::session::{Counted, Reported, SessionPlayer, View};
 
 /// What a client sends in its handshake.
@@ -36,8 +36,13 @@ struct Entry {
 
 impl Host {
     /// Checks the ticket or the resume token, and admits the player.
-    pub(super) fn handshake(&mut self, link: ConnectionId, seq: Option<u32>, said: Introduction) {
-        let Some(session) = self.sessions.get_mut(link) else {
+    pub(super) fn handshake(
+        &mut self,
+        connection_id: ConnectionId,
+        seq: Option<u32>,
+        said: Introduction,
+    ) {
+        let Some(session) = self.sessions.get_mut(connection_id) else {
             return;
         };
         if session.player.is_some() {
@@ -52,10 +57,10 @@ impl Host {
             return;
         }
         let ticket = said.ticket.clone().or_else(|| session.ticket.take());
-        match self.identify(link, ticket.as_deref(), &said) {
-            Ok(entry) => self.seat(link, seq, entry, said.received),
+        match self.identify(connection_id, ticket.as_deref(), &said) {
+            Ok(entry) => self.attach(connection_id, seq, entry, said.received),
             Err((code, message)) => {
-                if let Some(session) = self.sessions.get_mut(link) {
+                if let Some(session) = self.sessions.get_mut(connection_id) {
                     session.answer(seq, Err((code, message.clone())));
                     session.kick(KickCause::Refused, &message);
                 }
@@ -65,7 +70,7 @@ impl Host {
 
     fn identify(
         &mut self,
-        link: ConnectionId,
+        connection_id: ConnectionId,
         ticket: Option<&str>,
         said: &Introduction,
     ) -> Result<Entry, Refusal> {
@@ -82,16 +87,18 @@ impl Host {
             let nonce = claims.nonce.clone();
             // The welcome of an earlier attempt may never have arrived, and with it
             // the next token.
-            let known = self.seats.of_nonce(&claims.nonce);
-            if let Some(seat) = known.and_then(|number| self.seats.get_mut(number)) {
+            let known = self.player_sessions.of_nonce(&claims.nonce);
+            if let Some(player_session) =
+                known.and_then(|number| self.player_sessions.get_mut(number))
+            {
                 // A client with the newest token has read the welcome it came with.
-                seat.note_heard();
+                player_session.note_received();
             }
             let known = known.or_else(|| {
                 let holder = holder.as_deref();
-                self.seats.before_nonce(holder, &claims.nonce)
+                self.player_sessions.before_nonce(holder, &claims.nonce)
             });
-            let here = known.or_else(|| self.seats.of_player(&claims.identity.player_id));
+            let here = known.or_else(|| self.player_sessions.of_player(&claims.identity.player_id));
             // A player who left an earlier process, or was kicked from it, cannot
             // come back with a token of that time: they must join again, if they
             // may. A player who joins again with the token of a session that began
@@ -115,7 +122,7 @@ impl Host {
                 if let Some(identity) = &ticketed {
                     self.dress(number, identity);
                 }
-                self.unseat(number, "You continued this game on another connection.");
+                self.detach(number, "You continued this game on another connection.");
                 self.metrics.resumed.fetch_add(1, Relaxed);
                 return Ok(Entry {
                     number,
@@ -136,7 +143,7 @@ impl Host {
                 };
                 let identity = ticketed.unwrap_or(claims.identity);
                 let session = goes_on.then_some(claims.session);
-                let number = self.admit(link, identity, Some(session))?;
+                let number = self.admit(connection_id, identity, Some(session))?;
                 self.metrics.resumed.fetch_add(1, Relaxed);
                 return Ok(Entry {
                     number,
@@ -147,12 +154,12 @@ impl Host {
         }
         if let Err(refusal) = self.has_room() {
             // Checked first, so that no ticket is used up in vain.
-            let here = holder.and_then(|id| self.seats.of_player(&id));
+            let here = holder.and_then(|id| self.player_sessions.of_player(&id));
             here.ok_or(refusal)?;
         }
         let identity = self.use_ticket(ticket, said.name.as_deref(), now)?;
         Ok(Entry {
-            number: self.admit(link, identity, None)?,
+            number: self.admit(connection_id, identity, None)?,
             resumption: Resumption::New,
             token_nonce: None,
         })
@@ -177,7 +184,7 @@ impl Host {
             return Err(("draining", "this server is closing; join again".into()));
         }
         // The places of players who may reconnect are reserved.
-        if self.seats.taken() >= self.settings.players_max {
+        if self.player_sessions.taken() >= self.settings.players_max {
             let message = "this world is full; join again to get another one".into();
             return Err(("world_full", message));
         }
@@ -191,13 +198,13 @@ impl Host {
     /// one.
     fn admit(
         &mut self,
-        link: ConnectionId,
+        connection_id: ConnectionId,
         identity: Identity,
         heir: Option<Option<String>>,
     ) -> Result<PlayerNumber, Refusal> {
-        if let Some(number) = self.seats.of_player(&identity.player_id) {
+        if let Some(number) = self.player_sessions.of_player(&identity.player_id) {
             self.dress(number, &identity);
-            self.unseat(number, "You opened this game somewhere else.");
+            self.detach(number, "You opened this game somewhere else.");
             return Ok(number);
         }
         self.has_room()?;
@@ -212,18 +219,22 @@ impl Host {
         if let Some(friend) = &identity.beside {
             self.arrivals.push((number, friend.clone()));
         }
-        let mut seat = Seat::new(identity, String::new(), link);
+        let mut player_session = PlayerSession::new(identity, String::new(), connection_id);
         if let Some((saved, session)) = saved.zip(heir) {
-            seat.inherit(saved, session);
+            player_session.inherit(saved, session);
         }
-        self.seats.insert(number, seat);
+        self.player_sessions.insert(number, player_session);
         Ok(number)
     }
 
-    /// How a player with a known seat resumes. A player who was brought over from
+    /// How a player with a known session resumes. A player who was brought over from
     /// another process and has not sent anything since is still restarted.
     fn resumption_of(&self, number: PlayerNumber) -> Resumption {
-        match self.seats.get(number).and_then(|seat| seat.unheard) {
+        match self
+            .player_sessions
+            .get(number)
+            .and_then(|player_session| player_session.unconfirmed)
+        {
             Some(Resumption::Restarted) => Resumption::Restarted,
             _ => Resumption::Resumed,
         }
@@ -231,11 +242,14 @@ impl Host {
 
     /// Detaches a player from their previous connection, which may be closed, or
     /// not yet known to be.
-    fn unseat(&mut self, number: PlayerNumber, reason: &str) {
-        let old = self.seats.get(number).and_then(Seat::link);
-        if let Some(old) = old.and_then(|link| self.sessions.get_mut(link)) {
+    fn detach(&mut self, number: PlayerNumber, reason: &str) {
+        let old = self
+            .player_sessions
+            .get(number)
+            .and_then(PlayerSession::connection_id);
+        if let Some(old) = old.and_then(|connection_id| self.sessions.get_mut(connection_id)) {
             old.player = None;
-            old.tell(&ServerMessage::Error {
+            old.send(&ServerMessage::Error {
                 code: "replaced".to_owned(),
                 message: reason.to_owned(),
             });
@@ -244,21 +258,29 @@ impl Host {
         self.world.reconnect(number);
     }
 
-    /// Gives a player's seat to a connection and sends it the initial state.
-    fn seat(&mut self, link: ConnectionId, seq: Option<u32>, entry: Entry, received: Option<u32>) {
+    /// Attaches a connection to a player's session and sends it the initial
+    /// state.
+    fn attach(
+        &mut self,
+        connection_id: ConnectionId,
+        seq: Option<u32>,
+        entry: Entry,
+        received: Option<u32>,
+    ) {
         let number = entry.number;
-        self.seats.move_to(number, Place::Online(link));
+        self.player_sessions
+            .move_to(number, Place::Online(connection_id));
         self.world.set_connected(number, true);
-        let Some(seat) = self.seats.get_mut(number) else {
+        let Some(player_session) = self.player_sessions.get_mut(number) else {
             return;
         };
-        let spent = std::mem::replace(&mut seat.nonce, new_nonce());
+        let spent = std::mem::replace(&mut player_session.nonce, new_nonce());
         // The token that the client has; tokens issued after it may not have
         // arrived.
-        seat.last_nonce = entry.token_nonce.unwrap_or_else(|| spent.clone());
-        let session = self.sessions.get(link);
+        player_session.last_nonce = entry.token_nonce.unwrap_or_else(|| spent.clone());
+        let session = self.sessions.get(connection_id);
         let page = session.is_some_and(|session| session.encoding == Encoding::Binary);
-        let (resumption, sent) = seat.go_on(entry.resumption, received, page);
+        let (resumption, sent) = player_session.go_on(entry.resumption, received, page);
         self.settings.admission.spend(spent, unix_s());
         let Some(welcome) = self.welcome(number, resumption, sent) else {
             return;
@@ -266,11 +288,16 @@ impl Host {
         let presence = ServerMessage::Presence(self.world.players());
         let weapons = self.world.weapons(number);
         let scene = self.scene_packet.clone();
-        let (Some(session), Some(seat)) = (self.sessions.get_mut(link), self.seats.get_mut(number))
-        else {
+        let (Some(session), Some(player_session)) = (
+            self.sessions.get_mut(connection_id),
+            self.player_sessions.get_mut(number),
+        ) else {
             return;
         };
-        let (is_json, delivery) = (session.encoding == Encoding::Json, session.line.delivery());
+        let (is_json, delivery) = (
+            session.encoding == Encoding::Json,
+            session.connection.delivery(),
+        );
         let player = SessionPlayer {
             number,
             // Third-party clients ask for the scene if they want to draw it. They
@@ -290,55 +317,60 @@ impl Host {
             executed: 0,
             verify_failed: false,
             refused_inputs: 0,
-            heard: false,
+            has_received: false,
             counted: Counted::default(),
             reported: Reported::default(),
             scene: None,
         };
-        session.slot.come_in();
+        session.permit.come_in();
         session.welcome(player, welcome);
         session.answer(seq, Ok(()));
         if !is_json {
-            session.tell_packet(&scene);
+            session.send_packet(&scene);
         }
         let manifest = ServerMessage::ScriptManifest(self.client_scripts.manifest(is_json));
         // Before the scripts, so that their first prints are reported too.
-        let prints = self.client_prints.wants(&seat.identity.player_id);
+        let prints = self.client_prints.wants(&player_session.identity.player_id);
         let logs = prints.then_some(ServerMessage::LogsWanted { prints });
         for message in weapons.iter().chain(&logs).chain([&presence, &manifest]) {
-            session.tell(message);
+            session.send(message);
         }
         if let Some(notice) = self.saving.for_newcomer() {
-            session.tell(&notice);
+            session.send(&notice);
         }
         // What the last connection did not deliver, and what has been queued since;
         // a JSON client gets it after its first snapshot.
         if session.encoding == Encoding::Binary {
-            session.tell_rest(&mut seat.log);
+            session.send_unwritten(&mut player_session.log);
         }
-        self.sessions.add_viewer(link, number);
+        self.sessions.add_viewer(connection_id, number);
         self.came_or_went.push(number);
         self.note_players();
     }
 
     fn welcome(&self, number: PlayerNumber, resumption: Resumption, sent: u32) -> Option<Welcome> {
-        let seat = self.seats.get(number)?;
+        let player_session = self.player_sessions.get(number)?;
         let admission = &self.settings.admission;
         Some(Welcome {
             tick: self.world.tick(),
             entity_id: self.world.entity_of(number)?,
-            player_id: seat.identity.player_id.clone(),
+            player_id: player_session.identity.player_id.clone(),
             player_number: number,
             world_id: self.settings.world_id.clone(),
             room_code: self.settings.room_code.clone(),
             tick_hz: self.world.tick_hz(),
             snapshot_hz: self.world.snapshot_hz(),
-            resume_token: admission.token(&seat.identity, &seat.nonce, &seat.session, unix_s()),
+            resume_token: admission.token(
+                &player_session.identity,
+                &player_session.nonce,
+                &player_session.session,
+                unix_s(),
+            ),
             server_time: self.server_time_ms(),
             revision: self.world.revision().to_owned(),
             character: self.world.character_params(),
             resumption,
-            received: seat.received,
+            received: player_session.received,
             sent,
         })
     }
@@ -351,17 +383,17 @@ impl Host {
             return;
         }
         let second = tick / tick_hz;
-        for (number, seat) in self.seats.iter() {
+        for (number, player_session) in self.player_sessions.iter() {
             // Spread over time: not all clients in the same second.
             let turn = second.wrapping_add(number).is_multiple_of(TOKEN_RENEWED_S);
-            let Some(link) = seat.link().filter(|_| turn) else {
+            let Some(connection_id) = player_session.connection_id().filter(|_| turn) else {
                 continue;
             };
             let admission = &self.settings.admission;
-            let (nonce, named) = (&seat.nonce, &seat.session);
-            let token = admission.token(&seat.identity, nonce, named, unix_s());
-            if let Some(session) = self.sessions.get_mut(link) {
-                session.tell(&ServerMessage::ResumeToken { token });
+            let (nonce, named) = (&player_session.nonce, &player_session.session);
+            let token = admission.token(&player_session.identity, nonce, named, unix_s());
+            if let Some(session) = self.sessions.get_mut(connection_id) {
+                session.send(&ServerMessage::ResumeToken { token });
             }
         }
     }

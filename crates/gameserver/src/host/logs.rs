@@ -29,8 +29,8 @@ impl Host {
             // Every line names the code it came from.
             let origin = line.origin.clone().unwrap_or_default();
             let hash = origin.hash.as_deref();
-            let kept = console::line_of(line.clone(), self.world.tick(), &origin.revision, hash);
-            self.settings.console.say(kept);
+            let entry = console::line_of(line.clone(), self.world.tick(), &origin.revision, hash);
+            self.settings.console.say(entry);
             let place = line
                 .line
                 .map_or(line.script.clone(), |n| format!("{}:{n}", line.script));
@@ -50,12 +50,12 @@ impl Host {
 
     /// Accepts output of a player's client scripts.
     pub(super) fn take_client_log(&mut self, number: PlayerNumber, log: ClientLog) {
-        let Some(seat) = self.seats.get(number) else {
+        let Some(player_session) = self.player_sessions.get(number) else {
             return;
         };
         let speaker = Speaker {
             number,
-            player_id: &seat.identity.player_id,
+            player_id: &player_session.identity.player_id,
         };
         let now_s = self.started.elapsed().as_secs_f64();
         let entries = self.client_scripts.entries();
@@ -72,7 +72,7 @@ impl Host {
         if !self.world.tick().is_multiple_of(every) {
             return;
         }
-        self.tell_logs_wanted();
+        self.send_logs_wanted();
         let now_s = self.started.elapsed().as_secs_f64();
         let world = &self.world;
         let origin =
@@ -87,7 +87,7 @@ impl Host {
         }
     }
 
-    fn tell_logs_wanted(&mut self) {
+    fn send_logs_wanted(&mut self) {
         let now = self.settings.console.client_prints();
         if *now == *self.client_prints {
             return;
@@ -97,13 +97,13 @@ impl Host {
             let Some(player) = &session.player else {
                 continue;
             };
-            let Some(seat) = self.seats.get(player.number) else {
+            let Some(player_session) = self.player_sessions.get(player.number) else {
                 continue;
             };
-            let id = &seat.identity.player_id;
+            let id = &player_session.identity.player_id;
             let prints = now.wants(id);
             if prints != before.wants(id) {
-                session.tell(&ServerMessage::LogsWanted { prints });
+                session.send(&ServerMessage::LogsWanted { prints });
             }
         }
     }

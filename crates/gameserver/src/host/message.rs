@@ -10,16 +10,16 @@ use frolic_protocol::{ClientMessage, ServerMessage, filter};
 use frolic_world::{ChatRefusal, PlayerNumber};
 
 use super::{Host, Introduction};
-use crate::line::CloseCode;
-use crate::link::{ConnectionId, Encoding};
+use crate::connection::CloseCode;
+use crate::incoming::{ConnectionId, Encoding};
 use crate::metrics::KickCause;
-use crate::seats::{Held, Seat, Turn};
+use crate::player_sessions::{Held, PlayerSession, Turn};
 use crate::session::{Reported, Session, View};
 
 /// Scripts that may be requested at once.
 const SCRIPT_PATHS_MAX: usize = 1024;
 /// Characters of a requested path that an error repeats.
-const PATH_CHARS_TOLD: usize = 80;
+const PATH_CHARS_MAX: usize = 80;
 /// Inputs that may find the queue full before the sender is warned, and kicked.
 const REFUSED_INPUTS_WARN: usize = 240;
 const REFUSED_INPUTS_KICK: usize = 1200;
@@ -31,7 +31,7 @@ impl Host {
     /// what their answer repeats. The caller must settle the session afterwards.
     pub(super) fn message(
         &mut self,
-        link: ConnectionId,
+        connection_id: ConnectionId,
         seq: Option<u32>,
         message: ClientMessage,
         echo: Option<Box<serde_json::Value>>,
@@ -46,7 +46,7 @@ impl Host {
         {
             let encoding = self
                 .sessions
-                .get_quietly(link)
+                .get_quietly(connection_id)
                 .map(|session| session.encoding);
             let spoken = match encoding {
                 Some(Encoding::Json) => PROTOCOL_VERSION,
@@ -59,8 +59,8 @@ impl Host {
                     name,
                     received,
                 };
-                self.handshake(link, seq, said);
-            } else if let Some(session) = self.sessions.get_mut(link) {
+                self.handshake(connection_id, seq, said);
+            } else if let Some(session) = self.sessions.get_mut(connection_id) {
                 let message = format!(
                     "this server speaks version {spoken}, the client {version}; reload the page or update the client"
                 );
@@ -69,7 +69,7 @@ impl Host {
             }
             return;
         }
-        let Some(session) = self.sessions.get_quietly(link) else {
+        let Some(session) = self.sessions.get_quietly(connection_id) else {
             return;
         };
         let Some(player) = &mut session.player else {
@@ -78,17 +78,17 @@ impl Host {
             return;
         };
         let number = player.number;
-        if !std::mem::replace(&mut player.heard, true)
-            && let Some(seat) = self.seats.get_mut(number)
+        if !std::mem::replace(&mut player.has_received, true)
+            && let Some(player_session) = self.player_sessions.get_mut(number)
         {
-            seat.note_heard();
+            player_session.note_received();
         }
         let outcome: Outcome = match message {
             ClientMessage::Handshake { .. } => Ok(()),
             counted if counted.is_counted() => {
                 let message = self.labelled(number, counted, echo);
                 let held = Held {
-                    link,
+                    connection_id,
                     number: None,
                     seq,
                     message,
@@ -114,40 +114,42 @@ impl Host {
                 // honest client sends: that is not the client's fault.
                 let to_blame = if self.pressure == 0 { refused } else { 0 };
                 let is_json = session.encoding == Encoding::Json;
-                note_refused(session, to_blame).and_then(|()| told_of_dropped(is_json, refused))
+                note_refused(session, to_blame).and_then(|()| dropped_inputs(is_json, refused))
             }
             ClientMessage::SnapshotAck { tick } => {
                 if let Some(player) = &mut session.player
                     && let View::Json(view) = &mut player.view
                 {
                     view.acknowledge(tick);
-                    let told = player.counted.before(tick);
-                    if let Some((told, seat)) = told.zip(self.seats.get_mut(number)) {
-                        seat.confirm(told);
+                    let confirmed = player.counted.before(tick);
+                    if let Some((confirmed, player_session)) =
+                        confirmed.zip(self.player_sessions.get_mut(number))
+                    {
+                        player_session.confirm(confirmed);
                     }
                 }
                 Ok(())
             }
             ClientMessage::Ping { t, received } => {
-                let seat = self.seats.get_mut(number);
-                let keeps = self.settings.keeper.keeps();
+                let player_session = self.player_sessions.get_mut(number);
+                let persists = self.settings.persistence.persists();
                 let pong = ServerMessage::Pong {
                     t,
                     server_time: self.started.elapsed().as_secs_f64() * 1000.0,
                     tick: self.world.tick(),
-                    received: seat.map_or(0, |seat| {
-                        seat.log.confirm(received);
-                        seat.counts |= received > 0;
+                    received: player_session.map_or(0, |player_session| {
+                        player_session.log.confirm(received);
+                        player_session.counts |= received > 0;
                         // The client discards what is acknowledged here, so it must
                         // be persisted first, where anything is.
-                        if keeps {
-                            seat.stored_received
+                        if persists {
+                            player_session.stored_received
                         } else {
-                            seat.received
+                            player_session.received
                         }
                     }),
                 };
-                session.tell_echoing(&pong, echo.as_deref());
+                session.send_echoing(&pong, echo.as_deref());
                 Ok(())
             }
             ClientMessage::Report(report) => {
@@ -169,7 +171,7 @@ impl Host {
             }
             ClientMessage::AskFigures => {
                 let figures = self.last_second.figures().clone();
-                session.tell(&ServerMessage::Figures(figures));
+                session.send(&ServerMessage::Figures(figures));
                 Ok(())
             }
             ClientMessage::Leave => {
@@ -179,12 +181,14 @@ impl Host {
                 self.part(number);
                 return;
             }
-            ClientMessage::ScriptRequest { paths, from } => self.send_scripts(link, &paths, from),
+            ClientMessage::ScriptRequest { paths, from } => {
+                self.send_scripts(connection_id, &paths, from)
+            }
             ClientMessage::ScriptVerify {
                 path,
                 hash,
                 success,
-            } => self.script_verified(link, path, &hash, success),
+            } => self.script_verified(connection_id, path, &hash, success),
             ClientMessage::UnreliableEvent { name, args } => {
                 // Unreliable events are not acknowledged.
                 let _ = self.speak(number, None, ClientMessage::Event { name, args });
@@ -202,18 +206,20 @@ impl Host {
                 .cast(number, &spell_id, revision_id.as_deref(), params)
                 .map_err(|refusal| (refusal.code(), refusal.to_string())),
             ClientMessage::Hide { player_id, hidden } => self.hide(number, player_id, hidden),
-            ClientMessage::Terraform(op) => match self.terraform_as_told(link, seq, number, &op) {
-                Some(outcome) => outcome,
-                None => return,
-            },
-            ClientMessage::ChunkRequest { chunk } => self.wish_chunk(link, chunk),
-            ClientMessage::AskScene => self.ask_scene(link),
+            ClientMessage::Terraform(op) => {
+                match self.terraform_and_answer(connection_id, seq, number, &op) {
+                    Some(outcome) => outcome,
+                    None => return,
+                }
+            }
+            ClientMessage::ChunkRequest { chunk } => self.wish_chunk(connection_id, chunk),
+            ClientMessage::AskScene => self.ask_scene(connection_id),
             ClientMessage::Log(log) => {
                 self.take_client_log(number, log);
                 Ok(())
             }
         };
-        if let Some(session) = self.sessions.get_quietly(link) {
+        if let Some(session) = self.sessions.get_quietly(connection_id) {
             session.answer(seq, outcome);
         }
     }
@@ -227,9 +233,9 @@ impl Host {
     ) -> ClientMessage {
         if let ClientMessage::Invoke { id, .. } = &mut message
             && let Some(label) = label
-            && let Some(seat) = self.seats.get_mut(number)
+            && let Some(player_session) = self.player_sessions.get_mut(number)
         {
-            *id = seat.calls.label(label);
+            *id = player_session.calls.label(label);
         }
         message
     }
@@ -237,11 +243,11 @@ impl Host {
     /// Counts an event, a call or a chat message, and handles it now or, when many
     /// arrive at once, in a later tick. None: it is answered then.
     fn counted(&mut self, number: PlayerNumber, mut held: Held) -> Option<Outcome> {
-        let seat = self.seats.get_mut(number)?;
-        seat.received = seat.received.wrapping_add(1);
-        held.number = Some(seat.received);
+        let player_session = self.player_sessions.get_mut(number)?;
+        player_session.received = player_session.received.wrapping_add(1);
+        held.number = Some(player_session.received);
         let which = held.number;
-        match self.seats.take_turn(number, held)? {
+        match self.player_sessions.take_turn(number, held)? {
             Turn::Now(message) => Some(self.speak(number, which, message)),
             Turn::Later => None,
             Turn::Never => Some(taken(false)),
@@ -250,11 +256,14 @@ impl Host {
 
     /// A message that was dropped counts as received, or the client would send it
     /// again after a lost connection.
-    pub(super) fn count_dropped(&mut self, link: ConnectionId) {
-        let player = self.sessions.get(link).and_then(|s| s.player.as_ref());
-        let seat = player.and_then(|player| self.seats.get_mut(player.number));
-        if let Some(seat) = seat {
-            seat.received = seat.received.wrapping_add(1);
+    pub(super) fn count_dropped(&mut self, connection_id: ConnectionId) {
+        let player = self
+            .sessions
+            .get(connection_id)
+            .and_then(|s| s.player.as_ref());
+        let player_session = player.and_then(|player| self.player_sessions.get_mut(player.number));
+        if let Some(player_session) = player_session {
+            player_session.received = player_session.received.wrapping_add(1);
         }
     }
 
@@ -262,11 +271,15 @@ impl Host {
     /// disconnected since.
     pub(super) fn take_held(&mut self) {
         let mut waiting = Vec::new();
-        self.seats.begin_tick(&mut waiting);
+        self.player_sessions.begin_tick(&mut waiting);
         for number in waiting {
-            while let Some(held) = self.seats.get_mut(number).and_then(Seat::next_held) {
+            while let Some(held) = self
+                .player_sessions
+                .get_mut(number)
+                .and_then(PlayerSession::next_held)
+            {
                 let outcome = self.speak(number, held.number, held.message);
-                if let Some(session) = self.sessions.get_mut(held.link) {
+                if let Some(session) = self.sessions.get_mut(held.connection_id) {
                     session.answer(held.seq, outcome);
                 }
             }
@@ -289,8 +302,8 @@ impl Host {
             ClientMessage::Invoke { id, name, args } => {
                 check_name(&name)?;
                 taken(self.world.receive_invoke(number, id, name, args))?;
-                if let Some(seat) = self.seats.get_mut(number) {
-                    seat.calls.taken(id, which);
+                if let Some(player_session) = self.player_sessions.get_mut(number) {
+                    player_session.calls.taken(id, which);
                 }
                 Ok(())
             }
@@ -299,14 +312,19 @@ impl Host {
         }
     }
 
-    fn send_scripts(&mut self, link: ConnectionId, paths: &[String], from: u32) -> Outcome {
+    fn send_scripts(
+        &mut self,
+        connection_id: ConnectionId,
+        paths: &[String],
+        from: u32,
+    ) -> Outcome {
         if paths.len() > SCRIPT_PATHS_MAX {
             return Err((
                 "too_many",
                 format!("ask for at most {SCRIPT_PATHS_MAX} scripts"),
             ));
         }
-        let Some(session) = self.sessions.get_mut(link) else {
+        let Some(session) = self.sessions.get_mut(connection_id) else {
             return Ok(());
         };
         // Repeated requests for the same script count once.
@@ -322,10 +340,10 @@ impl Host {
             match session.encoding {
                 Encoding::Binary => {
                     for packet in unit.packets(from) {
-                        session.tell_packet(packet);
+                        session.send_packet(packet);
                     }
                 }
-                Encoding::Json => unit.messages(from).for_each(|piece| session.tell(&piece)),
+                Encoding::Json => unit.messages(from).for_each(|piece| session.send(&piece)),
             }
         }
         Ok(())
@@ -335,12 +353,12 @@ impl Host {
     /// or all at once, when a client reports that it has them all.
     fn script_verified(
         &mut self,
-        link: ConnectionId,
+        connection_id: ConnectionId,
         path: String,
         hash: &str,
         success: bool,
     ) -> Outcome {
-        let Some(session) = self.sessions.get_mut(link) else {
+        let Some(session) = self.sessions.get_mut(connection_id) else {
             return Ok(());
         };
         let all = self.client_scripts.entries();
@@ -361,7 +379,7 @@ impl Host {
             // way.
             if hash == self.client_scripts.hash() {
                 let run_context = RunContext::Client;
-                session.tell(&ServerMessage::ExecuteScript { path, run_context });
+                session.send(&ServerMessage::ExecuteScript { path, run_context });
             }
             return Ok(());
         }
@@ -378,7 +396,7 @@ impl Host {
         }
         for (path, run_context) in due {
             debug_assert_ne!(run_context, RunContext::Server);
-            session.tell(&ServerMessage::ExecuteScript { path, run_context });
+            session.send(&ServerMessage::ExecuteScript { path, run_context });
         }
         Ok(())
     }
@@ -424,7 +442,7 @@ fn note_refused(session: &mut Session, refused: usize) -> Outcome {
 }
 
 /// JSON clients are notified of every batch that was not accepted completely.
-fn told_of_dropped(is_json: bool, refused: usize) -> Outcome {
+fn dropped_inputs(is_json: bool, refused: usize) -> Outcome {
     if is_json && refused > 0 {
         let message = format!("{refused} inputs were dropped: too many wait already");
         return Err(("inputs_dropped", message));
@@ -442,7 +460,7 @@ fn taken(taken: bool) -> Outcome {
 
 /// The path is untrusted: only as much is repeated as identifies it.
 fn no_such_script(path: &str) -> (&'static str, String) {
-    let path: String = path.chars().take(PATH_CHARS_TOLD).collect();
+    let path: String = path.chars().take(PATH_CHARS_MAX).collect();
     ("no_such_script", format!("{path} is not in the manifest"))
 }
 

@@ -130,21 +130,23 @@ impl Host {
         done.map_err(|error| (error.code(), error.to_string()))?;
         // Chunks have new versions, which the next process learns only from a
         // checkpoint.
-        self.settings.keeper.checkpoint_soon();
+        self.settings.persistence.checkpoint_soon();
         Ok(())
     }
 
     /// The player with this persistent id, if they are connected.
     fn player_of(&mut self, id: &str) -> Option<PlayerNumber> {
-        let mut seats = self.seats.iter_mut();
-        let here = seats.find(|(_, seat)| seat.identity.player_id == id && seat.link().is_some());
+        let mut player_sessions = self.player_sessions.iter_mut();
+        let here = player_sessions.find(|(_, player_session)| {
+            player_session.identity.player_id == id && player_session.connection_id().is_some()
+        });
         here.map(|(number, _)| number)
     }
 
     /// Forwards the events of this tick.
-    pub(super) fn tell_outside(&mut self) {
+    pub(super) fn report_outside(&mut self) {
         let mut casts = self.world.take_casts();
-        let mut ops = self.settings.keeper.take_unstored();
+        let mut ops = self.settings.persistence.take_unstored();
         if casts.is_empty() && ops.is_empty() {
             return;
         }

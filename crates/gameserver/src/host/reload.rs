@@ -6,7 +6,7 @@ use frolic_protocol::ServerMessage;
 use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 
 use super::Host;
-use crate::link::Encoding;
+use crate::incoming::Encoding;
 use crate::scripts::{ClientScripts, ScriptRelease};
 
 impl Host {
@@ -112,7 +112,7 @@ impl Host {
             player.executed = 0;
             let with_list = session.encoding == Encoding::Json;
             let manifest = ServerMessage::ScriptManifest(self.client_scripts.manifest(with_list));
-            session.tell(&manifest);
+            session.send(&manifest);
         }
     }
 }

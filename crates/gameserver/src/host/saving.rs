@@ -44,7 +44,7 @@ impl Host {
     /// Notifies all players when saving begins to be delayed, and when it no longer
     /// is.
     pub(super) fn notice_saving(&mut self, now: Instant) {
-        let since = self.settings.keeper.waiting_since();
+        let since = self.settings.persistence.waiting_since();
         let waited = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         let Some(message) = self.saving.update(waited) else {
             return;
@@ -58,7 +58,7 @@ impl Host {
         }
         for session in self.sessions.iter_mut() {
             if session.player.is_some() {
-                session.tell(&message);
+                session.send(&message);
             }
         }
     }
@@ -71,13 +71,19 @@ mod tests {
     #[test]
     fn a_delay_is_reported_once_and_so_is_its_end() {
         let mut notice = SavingNotice::default();
-        let mut told = |ms| notice.update(Duration::from_millis(ms));
-        assert_eq!(told(0), None);
-        assert_eq!(told(2900), None);
-        assert_eq!(told(3000), Some(ServerMessage::Saving { delayed: true }));
-        assert_eq!(told(60_000), None);
-        assert_eq!(told(2000), None, "still behind");
-        assert_eq!(told(100), Some(ServerMessage::Saving { delayed: false }));
-        assert_eq!(told(2900), None);
+        let mut notice_after = |ms| notice.update(Duration::from_millis(ms));
+        assert_eq!(notice_after(0), None);
+        assert_eq!(notice_after(2900), None);
+        assert_eq!(
+            notice_after(3000),
+            Some(ServerMessage::Saving { delayed: true })
+        );
+        assert_eq!(notice_after(60_000), None);
+        assert_eq!(notice_after(2000), None, "still behind");
+        assert_eq!(
+            notice_after(100),
+            Some(ServerMessage::Saving { delayed: false })
+        );
+        assert_eq!(notice_after(2900), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Host;
 use super::message::Outcome;
-use crate::link::{ConnectionId, Encoding};
+use crate::incoming::{ConnectionId, Encoding};
 use crate::session::{AskedScene, Session};
 
 /// A connection may ask again after so many seconds …
@@ -14,11 +14,11 @@ const BYTES_PER_S: u64 = 64 * 1024;
 
 impl Host {
     /// Sends the scene to a client, unless it was sent a moment ago.
-    pub(super) fn ask_scene(&mut self, link: ConnectionId) -> Outcome {
+    pub(super) fn ask_scene(&mut self, connection_id: ConnectionId) -> Outcome {
         let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
         let bytes: usize = self.settings.scene_texts.iter().map(String::len).sum();
         let patience_s = again_after_s(bytes as u64);
-        let Some(session) = self.sessions.get_mut(link) else {
+        let Some(session) = self.sessions.get_mut(connection_id) else {
             return Ok(());
         };
         let is_clogged = session.is_clogged();
@@ -27,7 +27,7 @@ impl Host {
             return Ok(());
         };
         let waited = |asked: AskedScene| u64::from(tick.saturating_sub(asked.tick));
-        if self.scene_readers.contains(&link)
+        if self.scene_readers.contains(&connection_id)
             || player
                 .scene
                 .is_some_and(|asked| waited(asked) < patience_s * u64::from(tick_hz))
@@ -42,8 +42,8 @@ impl Host {
         }
         player.scene = Some(AskedScene { tick, sent: 0 });
         match encoding {
-            Encoding::Binary => session.tell_packet(&self.scene_packet),
-            Encoding::Json => self.scene_readers.push(link),
+            Encoding::Binary => session.send_packet(&self.scene_packet),
+            Encoding::Json => self.scene_readers.push(connection_id),
         }
         Ok(())
     }
@@ -52,8 +52,8 @@ impl Host {
     /// last, so that no copies of the whole accumulate.
     pub(super) fn send_scene(&mut self) {
         let (texts, sessions) = (&self.settings.scene_texts, &mut self.sessions);
-        self.scene_readers.retain(|link| {
-            let session = sessions.get_mut(*link);
+        self.scene_readers.retain(|connection_id| {
+            let session = sessions.get_mut(*connection_id);
             session.is_some_and(|session| send_next(session, texts))
         });
     }
@@ -78,7 +78,7 @@ fn send_next(session: &mut Session, texts: &[String]) -> bool {
     let next = asked.sent;
     asked.sent += 1;
     if let Some(text) = texts.get(next) {
-        session.tell_text(text);
+        session.send_text(text);
     }
     next + 1 < texts.len()
 }

@@ -9,7 +9,7 @@ use frolic_world::PlayerNumber;
 use super::Host;
 use crate::admission::Identity;
 use crate::metrics::KickCause;
-use crate::seats::{Seat, Seats};
+use crate::player_sessions::{PlayerSession, PlayerSessions};
 
 /// Longest id of a player.
 const ID_BYTES_MAX: usize = 128;
@@ -28,7 +28,7 @@ impl Host {
     /// the step, so that scripts that place newcomers have done so.
     pub(super) fn place_arrivals(&mut self) {
         for (number, friend_id) in std::mem::take(&mut self.arrivals) {
-            if let Some(friend) = self.seats.of_player(&friend_id) {
+            if let Some(friend) = self.player_sessions.of_player(&friend_id) {
                 let placed = self.world.spawn_beside(number, friend);
                 tracing::debug!(number, friend, placed, "a player came by invitation");
             }
@@ -42,44 +42,50 @@ impl Host {
         player_id: String,
         hidden: bool,
     ) -> Result<(), (&'static str, String)> {
-        let Some(seat) = self.seats.get_mut(number) else {
+        let Some(player_session) = self.player_sessions.get_mut(number) else {
             return Ok(());
         };
         if !hidden {
-            seat.blocked.remove(&player_id);
+            player_session.blocked.remove(&player_id);
             return Ok(());
         }
         if player_id.is_empty()
             || player_id.len() > ID_BYTES_MAX
-            || player_id == seat.identity.player_id
+            || player_id == player_session.identity.player_id
         {
             let advice = "give the id of another player".to_owned();
             return Err(("bad_player", advice));
         }
-        if seat.blocked.len() >= BLOCKS_MAX {
+        if player_session.blocked.len() >= BLOCKS_MAX {
             let advice = format!("at most {BLOCKS_MAX} players can be hidden; show some again");
             return Err(("too_many", advice));
         }
-        seat.blocked.insert(player_id);
+        player_session.blocked.insert(player_id);
         Ok(())
     }
 
     /// Applies a player's block list from the platform.
     pub(super) fn note_blocks(&mut self, player_id: &str, blocked: BTreeSet<String>) {
-        let number = self.seats.of_player(player_id);
-        if let Some(seat) = number.and_then(|number| self.seats.get_mut(number)) {
+        let number = self.player_sessions.of_player(player_id);
+        if let Some(player_session) = number.and_then(|number| self.player_sessions.get_mut(number))
+        {
             // Players that were hidden here meanwhile stay hidden.
-            seat.blocked.extend(blocked);
+            player_session.blocked.extend(blocked);
         }
     }
 
     /// Disconnects a player whom moderators have suspended.
     pub(super) fn expel(&mut self, player_id: &str, reason: &str) {
-        let Some(number) = self.seats.of_player(player_id) else {
+        let Some(number) = self.player_sessions.of_player(player_id) else {
             return;
         };
-        let link = self.seats.get(number).and_then(Seat::link);
-        if let Some(session) = link.and_then(|link| self.sessions.get_mut(link)) {
+        let connection_id = self
+            .player_sessions
+            .get(number)
+            .and_then(PlayerSession::connection_id);
+        if let Some(session) =
+            connection_id.and_then(|connection_id| self.sessions.get_mut(connection_id))
+        {
             session.player = None;
             session.kick(KickCause::Expelled, reason);
         }
@@ -89,19 +95,20 @@ impl Host {
 }
 
 /// The players from whom the chat of `speaker` is hidden.
-pub(super) fn deaf_to(seats: &Seats, speaker: &str) -> BTreeSet<PlayerNumber> {
+pub(super) fn deaf_to(player_sessions: &PlayerSessions, speaker: &str) -> BTreeSet<PlayerNumber> {
     if speaker.is_empty() {
         return BTreeSet::new();
     }
-    let number = seats.of_player(speaker);
+    let number = player_sessions.of_player(speaker);
     let blocked = number
-        .and_then(|number| seats.get(number))
-        .map(|seat| &seat.blocked);
-    seats
+        .and_then(|number| player_sessions.get(number))
+        .map(|player_session| &player_session.blocked);
+    player_sessions
         .iter()
-        .filter(|(_, seat)| {
-            let blocked = blocked.is_some_and(|all| all.contains(&seat.identity.player_id));
-            blocked || seat.blocked.contains(speaker)
+        .filter(|(_, player_session)| {
+            let blocked =
+                blocked.is_some_and(|all| all.contains(&player_session.identity.player_id));
+            blocked || player_session.blocked.contains(speaker)
         })
         .map(|(number, _)| number)
         .collect()

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::Host;
 use super::message::Outcome;
-use crate::link::ConnectionId;
+use crate::incoming::ConnectionId;
 
 /// A command that is done, and answered once its effect is stored.
 pub(super) struct Unstored {
@@ -22,7 +22,10 @@ pub(super) struct Unstored {
 /// The receiver of the answer.
 enum AskedBy {
     /// A client that numbers its commands.
-    Client { link: ConnectionId, seq: u32 },
+    Client {
+        connection_id: ConnectionId,
+        seq: u32,
+    },
     /// A user outside of the world, through the control plane.
     Outside(oneshot::Sender<OutsideReply>),
 }
@@ -51,9 +54,9 @@ impl Host {
 
     /// The same for a client that gets an answer, if it numbers its commands. None:
     /// it is answered later, because a change is stored before it is acknowledged.
-    pub(super) fn terraform_as_told(
+    pub(super) fn terraform_and_answer(
         &mut self,
-        link: ConnectionId,
+        connection_id: ConnectionId,
         seq: Option<u32>,
         number: PlayerNumber,
         op: &TerrainOp,
@@ -68,7 +71,7 @@ impl Host {
             }
             (Ok(Some(op)), Some(seq)) => {
                 // Bounded by the operations that may wait to be stored.
-                let asked_by = AskedBy::Client { link, seq };
+                let asked_by = AskedBy::Client { connection_id, seq };
                 self.unstored.push_back(Unstored { op, asked_by });
                 None
             }
@@ -77,11 +80,11 @@ impl Host {
 
     /// Answers the commands that are stored by now.
     pub(super) fn answer_stored(&mut self) {
-        let kept = self.world.kept_op();
-        while let Some(done) = self.unstored.pop_front_if(|waits| waits.op <= kept) {
+        let persisted_op = self.world.persisted_op();
+        while let Some(done) = self.unstored.pop_front_if(|waits| waits.op <= persisted_op) {
             match done.asked_by {
-                AskedBy::Client { link, seq } => {
-                    if let Some(session) = self.sessions.get_mut(link) {
+                AskedBy::Client { connection_id, seq } => {
+                    if let Some(session) = self.sessions.get_mut(connection_id) {
                         session.answer(Some(seq), Ok(()));
                     }
                 }
@@ -94,7 +97,7 @@ impl Host {
     /// CHUNK_REQUEST: the chunk is queued.
     pub(super) fn wish_chunk(
         &mut self,
-        link: ConnectionId,
+        connection_id: ConnectionId,
         chunk: [i32; 3],
     ) -> Result<(), (&'static str, String)> {
         let inside = self
@@ -111,7 +114,7 @@ impl Host {
             }
             Some(true) => {}
         }
-        let session = self.sessions.get_mut(link);
+        let session = self.sessions.get_mut(connection_id);
         let player = session.and_then(|session| session.player.as_mut());
         if let Some(player) = &player
             && !player.terrain.may_ask(&self.world, chunk)
@@ -128,7 +131,7 @@ impl Host {
     }
 
     /// Replicates a change to players who are near enough to see it.
-    pub(super) fn tell_terraformed(&mut self, applied: TerraformApplied) {
+    pub(super) fn send_terraformed(&mut self, applied: TerraformApplied) {
         let message = ServerMessage::TerraformApplied(applied);
         // Encoded once for all binary clients.
         let packet = packet::single(&message);
@@ -143,8 +146,8 @@ impl Host {
             let Some(player) = &mut session.player else {
                 continue;
             };
-            if player.terrain.hears(&self.world, &applied.chunks) {
-                session.tell_packet_or(&packet, &message);
+            if player.terrain.receives(&self.world, &applied.chunks) {
+                session.send_packet_or(&packet, &message);
             }
         }
     }
@@ -166,7 +169,7 @@ impl Host {
             let mut chunks = Vec::new();
             player.terrain.next(world, &mut |chunk| chunks.push(chunk));
             for chunk in chunks {
-                session.tell(&ServerMessage::ChunkData(chunk));
+                session.send(&ServerMessage::ChunkData(chunk));
             }
         }
     }

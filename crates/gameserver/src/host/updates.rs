@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::Host;
-use crate::link::ConnectionId;
+use crate::incoming::ConnectionId;
 use crate::metrics::StageClock;
 use crate::pressure::PRESSURE_MAX;
 use crate::session::SessionPlayer;
@@ -27,7 +27,7 @@ const OWED_BY: f32 = 0.92;
 /// Updates that are made, or written, between two checks of the clock.
 const AT_ONCE: usize = 16;
 /// Weight of the last tick in the estimate of a write's duration.
-const NEWS_SHARE: f32 = 0.1;
+const SAMPLE_SHARE: f32 = 0.1;
 /// Upper bound of the estimate: many times what a write takes. A process that is
 /// suspended during the writes of one tick would otherwise make only a few updates
 /// in the next ticks.
@@ -88,9 +88,10 @@ impl Updates {
 
     fn note_writes(&mut self, written: usize, took_us: u32) {
         if written > 0 {
-            let news = Duration::from_micros(took_us.into()).div_f32(written as f32);
-            let news = news.min(WRITE_TIME_MAX);
-            self.write_time = self.write_time.mul_f32(1.0 - NEWS_SHARE) + news.mul_f32(NEWS_SHARE);
+            let sample = Duration::from_micros(took_us.into()).div_f32(written as f32);
+            let sample = sample.min(WRITE_TIME_MAX);
+            self.write_time =
+                self.write_time.mul_f32(1.0 - SAMPLE_SHARE) + sample.mul_f32(SAMPLE_SHARE);
         }
     }
 }
@@ -121,8 +122,8 @@ impl Host {
         };
         let mut served = 0;
         self.glance_at(&updates.waiting);
-        while let Some(link) = updates.waiting.pop_front() {
-            self.make_update(link, &mut updates, began);
+        while let Some(connection_id) = updates.waiting.pop_front() {
+            self.make_update(connection_id, &mut updates, began);
             served += 1;
             if served % AT_ONCE != 0 {
                 continue;
@@ -144,15 +145,15 @@ impl Host {
             by: by(WRITES_BY),
         };
         let mut written = 0;
-        for (link, frames) in updates.made.iter().zip(&mut updates.frames) {
-            if let Some(viewer) = self.sessions.viewer(*link) {
+        for (connection_id, frames) in updates.made.iter().zip(&mut updates.frames) {
+            if let Some(viewer) = self.sessions.viewer(*connection_id) {
                 viewer.update = Update::NotDue;
             }
-            if let Some(session) = self.sessions.get_quietly(*link) {
+            if let Some(session) = self.sessions.get_quietly(*connection_id) {
                 session.flush(began, &self.metrics);
-                session.line.exchange_buffer(frames);
+                session.connection.exchange_buffer(frames);
             }
-            self.sessions.settle(*link);
+            self.sessions.settle(*connection_id);
             written += 1;
             let by = patience.after(written).filter(|_| written % AT_ONCE == 0);
             if by.is_some_and(|by| Instant::now() >= by) {
@@ -175,7 +176,7 @@ impl Host {
     /// snapshot yet in front. Returns how many of those there are.
     fn queue_due(&mut self, waiting: &mut VecDeque<ConnectionId>) -> usize {
         let mut in_front = 0;
-        for (link, viewer) in self.sessions.viewers() {
+        for (connection_id, viewer) in self.sessions.viewers() {
             let is_due = viewer.is_new || self.world.update_is_due(viewer.number);
             if !is_due || viewer.update != Update::NotDue {
                 continue;
@@ -183,9 +184,9 @@ impl Host {
             viewer.update = Update::Due;
             if viewer.is_new {
                 in_front += 1;
-                waiting.push_front(link);
+                waiting.push_front(connection_id);
             } else {
-                waiting.push_back(link);
+                waiting.push_back(connection_id);
             }
         }
         in_front
@@ -195,20 +196,20 @@ impl Host {
     /// cache, and memory serves many parallel reads nearly as fast as one; without
     /// this, each update would wait for its own.
     fn glance_at(&self, waiting: &VecDeque<ConnectionId>) {
-        let seen = waiting.iter().take(AT_ONCE).map(|link| {
-            let player = self.sessions.get(*link)?.player.as_ref()?;
+        let seen = waiting.iter().take(AT_ONCE).map(|connection_id| {
+            let player = self.sessions.get(*connection_id)?.player.as_ref()?;
             Some(player.glance() ^ self.world.glance(player.number))
         });
         let seen: u32 = seen.flatten().fold(0, u32::wrapping_add);
         std::hint::black_box(seen);
     }
 
-    fn make_update(&mut self, link: ConnectionId, updates: &mut Updates, now: Instant) {
-        let Some(viewer) = self.sessions.viewer(link) else {
+    fn make_update(&mut self, connection_id: ConnectionId, updates: &mut Updates, now: Instant) {
+        let Some(viewer) = self.sessions.viewer(connection_id) else {
             return;
         };
         viewer.update = Update::NotDue;
-        let Some(session) = self.sessions.get_quietly(link) else {
+        let Some(session) = self.sessions.get_quietly(connection_id) else {
             return;
         };
         let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
@@ -220,20 +221,22 @@ impl Host {
             return;
         }
         let place = updates.made.len();
-        updates.made.push(link);
+        updates.made.push(connection_id);
         if updates.frames.len() <= place {
             updates.frames.push(Vec::new());
         }
-        session.line.exchange_buffer(&mut updates.frames[place]);
+        session
+            .connection
+            .exchange_buffer(&mut updates.frames[place]);
         session.exchange_packet(&mut updates.packet);
-        session.tell_snapshot(&mut self.world, self.pressure);
-        if is_new && let Some(seat) = self.seats.get_mut(number) {
-            session.tell_rest(&mut seat.log);
+        session.send_snapshot(&mut self.world, self.pressure);
+        if is_new && let Some(player_session) = self.player_sessions.get_mut(number) {
+            session.send_unwritten(&mut player_session.log);
         }
         session.finish_packet();
         session.exchange_packet(&mut updates.packet);
         let is_new = session.player.as_ref().is_some_and(SessionPlayer::is_new);
-        if let Some(viewer) = self.sessions.viewer(link) {
+        if let Some(viewer) = self.sessions.viewer(connection_id) {
             viewer.is_new = is_new;
             viewer.update = Update::Made;
         }

@@ -3,10 +3,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-/// The newest `KEPT` measurements, of `FIELDS` numbers each. A measurement that is
+/// The newest `LEN` measurements, of `FIELDS` numbers each. A measurement that is
 /// recorded during a read may be read as its predecessor; among thousands that is
 /// negligible.
-pub struct Ring<const FIELDS: usize, const KEPT: usize> {
+pub struct Ring<const FIELDS: usize, const LEN: usize> {
     values: Box<[[AtomicU32; FIELDS]]>,
     /// How many were recorded.
     noted: AtomicUsize,
@@ -14,22 +14,22 @@ pub struct Ring<const FIELDS: usize, const KEPT: usize> {
     forgotten: AtomicUsize,
 }
 
-impl<const FIELDS: usize, const KEPT: usize> Default for Ring<FIELDS, KEPT> {
+impl<const FIELDS: usize, const LEN: usize> Default for Ring<FIELDS, LEN> {
     fn default() -> Self {
         let nothing = || std::array::from_fn(|_| AtomicU32::new(0));
         Self {
-            values: std::iter::repeat_with(nothing).take(KEPT).collect(),
+            values: std::iter::repeat_with(nothing).take(LEN).collect(),
             noted: AtomicUsize::new(0),
             forgotten: AtomicUsize::new(0),
         }
     }
 }
 
-impl<const FIELDS: usize, const KEPT: usize> Ring<FIELDS, KEPT> {
+impl<const FIELDS: usize, const LEN: usize> Ring<FIELDS, LEN> {
     /// Records a measurement, in place of the oldest.
     pub fn note(&self, value: [u32; FIELDS]) {
         let number = self.noted.fetch_add(1, Relaxed);
-        for (place, number) in self.values[number % KEPT].iter().zip(value) {
+        for (place, number) in self.values[number % LEN].iter().zip(value) {
             place.store(number, Relaxed);
         }
     }
@@ -42,10 +42,10 @@ impl<const FIELDS: usize, const KEPT: usize> Ring<FIELDS, KEPT> {
     /// All measurements, the oldest first.
     pub fn values(&self) -> Vec<[u32; FIELDS]> {
         let noted = self.noted.load(Relaxed);
-        let first = noted.saturating_sub(KEPT);
+        let first = noted.saturating_sub(LEN);
         let first = first.max(self.forgotten.load(Relaxed));
         let read = |number: usize| {
-            let place = self.values[number % KEPT].each_ref();
+            let place = self.values[number % LEN].each_ref();
             place.map(|number| number.load(Relaxed))
         };
         (first..noted).map(read).collect()
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_are_kept_until_they_are_forgotten() {
+    fn the_newest_remain_until_they_are_cleared() {
         let ring = Ring::<2, 3>::default();
         assert!(ring.values().is_empty());
         for number in 1..=2 {

@@ -12,11 +12,11 @@ use super::StageTimes;
 use super::ring::Ring;
 
 /// Tick times retained: a minute at 60 Hz.
-const TICKS_KEPT: usize = 3600;
+const TICKS_MAX: usize = 3600;
 /// Round trips retained: some minutes of a small world, some seconds of a full one.
-const ROUND_TRIPS_KEPT: usize = 1024;
+const ROUND_TRIPS_MAX: usize = 1024;
 /// Client reports retained: each client sends one per second.
-const REPORTS_KEPT: usize = 1024;
+const REPORTS_MAX: usize = 1024;
 /// How long a summary is valid.
 const LASTS: Duration = Duration::from_secs(1);
 
@@ -82,10 +82,10 @@ pub struct ClientFigures {
 /// Measurements, and the last summary of them. Only readers take the lock.
 #[derive(Default)]
 pub struct Measured {
-    ticks: Ring<FIELDS, TICKS_KEPT>,
-    round_trips: Ring<1, ROUND_TRIPS_KEPT>,
-    jitter: Ring<1, ROUND_TRIPS_KEPT>,
-    reports: Ring<4, REPORTS_KEPT>,
+    ticks: Ring<FIELDS, TICKS_MAX>,
+    round_trips: Ring<1, ROUND_TRIPS_MAX>,
+    jitter: Ring<1, ROUND_TRIPS_MAX>,
+    reports: Ring<4, REPORTS_MAX>,
     summary: Mutex<Option<(Instant, Arc<Summary>)>>,
 }
 
@@ -112,32 +112,32 @@ impl Measured {
     }
 
     /// Records a client's report.
-    pub fn report(&self, told: ClientSees) {
+    pub fn report(&self, report: ClientSees) {
         self.reports.note([
-            told.input_seq,
-            told.pending_inputs,
-            told.snapshot_age_us,
-            told.jitter_us,
+            report.input_seq,
+            report.pending_inputs,
+            report.snapshot_age_us,
+            report.jitter_us,
         ]);
     }
 
     /// Forgets the ticks and their summary.
     pub fn forget_ticks(&self) {
-        let mut kept = self.kept();
+        let mut cached = self.cached();
         self.ticks.forget();
-        *kept = None;
+        *cached = None;
     }
 
     /// The figures, up to a second old.
     pub fn summary(&self, now: Instant) -> Arc<Summary> {
-        let mut kept = self.kept();
-        if let Some((made, summary)) = &*kept
+        let mut cached = self.cached();
+        if let Some((made, summary)) = &*cached
             && now.saturating_duration_since(*made) < LASTS
         {
             return summary.clone();
         }
         let summary = Arc::new(self.sum_up());
-        *kept = Some((now, summary.clone()));
+        *cached = Some((now, summary.clone()));
         summary
     }
 
@@ -161,16 +161,16 @@ impl Measured {
 
     fn clients(&self) -> ClientFigures {
         let reports = self.reports.values();
-        let told = |place: usize| reports.iter().map(move |report| report[place]);
+        let values = |place: usize| reports.iter().map(move |report| report[place]);
         ClientFigures {
-            input_seq: quantiles_of(told(0), 1.0),
-            pending_inputs: quantiles_of(told(1), 1.0),
-            snapshot_age_ms: quantiles(told(2)),
-            jitter_ms: quantiles(told(3)),
+            input_seq: quantiles_of(values(0), 1.0),
+            pending_inputs: quantiles_of(values(1), 1.0),
+            snapshot_age_ms: quantiles(values(2)),
+            jitter_ms: quantiles(values(3)),
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<(Instant, Arc<Summary>)>> {
+    fn cached(&self) -> MutexGuard<'_, Option<(Instant, Arc<Summary>)>> {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -228,14 +228,14 @@ mod tests {
     fn the_world_does_not_wait_for_readers() {
         let measured = Measured::default();
         // As if a reader stopped while holding the lock.
-        let reading = measured.kept();
+        let reading = measured.cached();
         measured.tick(&tick(5));
         measured.round_trip(40_000);
         measured.jitter(3_000);
         drop(reading);
         let summary = measured.summary(Instant::now());
-        let told = (summary.tick.p50, summary.round_trip.p50, summary.jitter.p50);
-        assert_eq!(told, (5.0, 40.0, 3.0));
+        let medians = (summary.tick.p50, summary.round_trip.p50, summary.jitter.p50);
+        assert_eq!(medians, (5.0, 40.0, 3.0));
     }
 
     /// A stage with nothing to do in every third tick costs two thirds of its

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use frolic_protocol::keep::KeepBatch;
+use frolic_protocol::persist::PersistBatch;
 
 /// Upper bounds of the histogram, in milliseconds.
 const BUCKETS_MS: [u64; 9] = [2, 5, 10, 20, 50, 100, 250, 1000, 5000];
@@ -30,7 +30,7 @@ impl PersistenceFigures {
     }
 
     /// An operation was stored, `after` this long.
-    pub fn op_kept(&self, after: Duration) {
+    pub fn op_persisted(&self, after: Duration) {
         self.ops.fetch_add(1, Relaxed);
         self.ops_us.fetch_add(micros(after), Relaxed);
         for (bucket, limit) in self.buckets.iter().zip(BUCKETS_MS) {
@@ -41,7 +41,7 @@ impl PersistenceFigures {
     }
 
     /// A batch was stored.
-    pub fn stored(&self, batch: &KeepBatch, took: Duration) {
+    pub fn stored(&self, batch: &PersistBatch, took: Duration) {
         self.batches.fetch_add(1, Relaxed);
         self.batches_us.fetch_add(micros(took), Relaxed);
         let now = Instant::now();
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn an_operation_is_counted_where_it_belongs() {
         let figures = PersistenceFigures::default();
-        figures.op_kept(Duration::from_millis(7));
+        figures.op_persisted(Duration::from_millis(7));
         let text = figures.prometheus();
         for line in [
             "frolic_op_keep_seconds_bucket{le=\"0.005\"} 0",

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use frolic_protocol::keep::{BATCH_OPS_MAX, Checkpoint, KeepBatch, SavedPlayer};
 use frolic_protocol::ops::LoggedOp;
+use frolic_protocol::persist::{BATCH_OPS_MAX, Checkpoint, PersistBatch, SavedPlayer};
 use tokio::sync::{Notify, watch};
 
 use super::figures::PersistenceFigures;
@@ -184,7 +184,7 @@ impl PersistQueue {
 
     /// Takes everything, once there is something, and the mark up to which players
     /// are in it; none at the end.
-    pub async fn take(&self) -> Option<(KeepBatch, u64)> {
+    pub async fn take(&self) -> Option<(PersistBatch, u64)> {
         loop {
             {
                 let mut heap = self.heap();
@@ -201,7 +201,7 @@ impl PersistQueue {
         }
     }
 
-    fn batch(&self, heap: &mut PendingBatch) -> KeepBatch {
+    fn batch(&self, heap: &mut PendingBatch) -> PersistBatch {
         let count = heap.ops.len().min(BATCH_OPS_MAX);
         let ops: Vec<LoggedOp> = heap.ops.drain(..count).collect();
         // A checkpoint includes operations that are stored with it or were before,
@@ -213,7 +213,7 @@ impl PersistQueue {
         } else {
             None
         };
-        KeepBatch {
+        PersistBatch {
             epoch: self.epoch,
             near_only: self.near_only.load(Relaxed),
             ops,
@@ -224,7 +224,7 @@ impl PersistQueue {
     }
 
     /// A batch is on disk, and everything before its mark.
-    pub fn stored(&self, batch: &KeepBatch, stored: Stored, took: Duration) {
+    pub fn stored(&self, batch: &PersistBatch, stored: Stored, took: Duration) {
         let mut heap = self.heap();
         heap.taken_at = None;
         self.note_done(&mut heap, stored.seq());
@@ -237,7 +237,7 @@ impl PersistQueue {
         let now = Instant::now();
         while heap.done_at.front().is_some_and(|(done, _)| *done <= seq) {
             if let Some((_, at)) = heap.done_at.pop_front() {
-                self.figures.op_kept(now - at);
+                self.figures.op_persisted(now - at);
             }
         }
         self.figures.waiting(heap.ops_waiting());
@@ -258,8 +258,8 @@ impl PersistQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frolic_protocol::keep::KeepReply;
     use frolic_protocol::ops::WorldOp;
+    use frolic_protocol::persist::PersistReply;
 
     fn op(seq: u64) -> LoggedOp {
         LoggedOp {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     fn stored(seq: u64, mark: u64) -> Stored {
-        Stored::by_batch(&KeepReply { seq }, mark)
+        Stored::by_batch(&PersistReply { seq }, mark)
     }
 
     #[tokio::test]
@@ -349,11 +349,7 @@ mod tests {
         persist_queue.stored(&batch, stored(0, mark), Duration::ZERO);
         persist_queue.until_stored(mark).await;
         assert_eq!(persist_queue.held_ops(2), [op(1), op(2)]);
-        assert_eq!(
-            persist_queue.first_held(),
-            Some(1),
-            "nobody has stored them"
-        );
+        assert_eq!(persist_queue.first_held(), Some(1), "they are not stored");
         persist_queue.held_are_stored(stored(1, 0));
         persist_queue.release(2, vec![player(2)]);
         let (batch, _) = persist_queue.take().await.unwrap();

@@ -1,7 +1,7 @@
 //! Proof that something is stored: created only from an answer of the control
 //! plane, which answers once its transaction is committed.
 
-use frolic_protocol::keep::KeepReply;
+use frolic_protocol::persist::PersistReply;
 use frolic_protocol::store::StoreAnswers;
 
 /// How far a world is stored.
@@ -13,7 +13,7 @@ pub struct Stored {
 
 impl Stored {
     /// A batch is stored, and with it everything up to that mark of the queue.
-    pub(super) fn by_batch(reply: &KeepReply, mark: u64) -> Self {
+    pub(super) fn by_batch(reply: &PersistReply, mark: u64) -> Self {
         Self {
             seq: reply.seq,
             mark,

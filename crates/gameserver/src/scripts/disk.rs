@@ -123,7 +123,7 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Self {
-            let name = format!("frolic-keepsake-{}-{name}", std::process::id());
+            let name = format!("frolic-script_dump-{}-{name}", std::process::id());
             Self(std::env::temp_dir().join(name))
         }
 

@@ -7,8 +7,8 @@ use frolic_protocol::{Args, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::*;
-use crate::line::{OUTBOX_PACKETS, Outbound, QuicConnection};
-use crate::transport::Slots;
+use crate::connection::{OUTBOX_PACKETS, Outbound, QuicConnection};
+use crate::transport::ConnectionPermits;
 
 struct Lossy {
     session: Session,
@@ -28,13 +28,20 @@ enum Left {
 impl Lossy {
     fn new() -> Self {
         let metrics = Arc::new(Metrics::default());
-        let slots = Slots::new(8, metrics.clone());
-        let slot = slots.take([127, 0, 0, 1].into()).unwrap();
+        let permits = ConnectionPermits::new(8, metrics.clone());
+        let permit = permits.take([127, 0, 0, 1].into()).unwrap();
         let (outbox, outgoing) = mpsc::channel(OUTBOX_PACKETS);
         let (end, ended) = oneshot::channel();
-        let line = Line::Channel(QuicConnection::new(outbox, end, Arc::default()));
+        let connection = Connection::Quic(QuicConnection::new(outbox, end, Arc::default()));
         Self {
-            session: Session::new(Encoding::Binary, None, line, slot, 0, Instant::now()),
+            session: Session::new(
+                Encoding::Binary,
+                None,
+                connection,
+                permit,
+                0,
+                Instant::now(),
+            ),
             outgoing,
             ended,
             metrics,
@@ -51,7 +58,7 @@ impl Lossy {
                 assert!(bytes.len() <= DATAGRAM_BYTES_MAX);
                 Left::Loose(read(&bytes))
             }
-            Outbound::Snapshot(_) => panic!("nobody sees anything"),
+            Outbound::Snapshot(_) => panic!("no snapshot is expected"),
             Outbound::Close(_) => Left::Close,
         });
         left.collect()
@@ -88,9 +95,9 @@ fn losable_messages_are_sent_as_one_separate_packet() {
         message: "later".into(),
     };
     let (short, encoded) = (event(10), packet::single(&event(10)));
-    lossy.session.tell_packet_or(&encoded, &short);
-    lossy.session.tell(&error);
-    lossy.session.tell_echoing(&pong(), None);
+    lossy.session.send_packet_or(&encoded, &short);
+    lossy.session.send(&error);
+    lossy.session.send_echoing(&pong(), None);
     assert!(lossy.session.is_restless());
     let left = lossy.left();
     let expected = [
@@ -105,7 +112,7 @@ fn losable_messages_are_sent_as_one_separate_packet() {
 fn messages_too_large_for_a_datagram_go_in_another_or_on_the_stream() {
     let mut lossy = Lossy::new();
     for letters in [500, 500, 500, 5_000] {
-        lossy.session.tell(&event(letters));
+        lossy.session.send(&event(letters));
     }
     let expected = [
         Left::Loose(vec![event(500), event(500)]),
@@ -118,7 +125,7 @@ fn messages_too_large_for_a_datagram_go_in_another_or_on_the_stream() {
 #[test]
 fn nothing_is_sent_after_the_close_reason() {
     let mut lossy = Lossy::new();
-    lossy.session.tell(&pong());
+    lossy.session.send(&pong());
     lossy.session.kick(KickCause::Left, "over");
     assert_eq!(lossy.left(), [Left::Reliable(vec![kick()]), Left::Close]);
 }
@@ -130,7 +137,7 @@ fn a_kicked_client_that_reads_nothing_is_disconnected_soon() {
     let at = |ms| start + Duration::from_millis(ms);
     // More than its task's queue holds: the close reason waits behind all of it.
     for _ in 0..2 * OUTBOX_PACKETS {
-        lossy.session.tell_packet(&vec![0; PACKET_BYTES]);
+        lossy.session.send_packet(&vec![0; PACKET_BYTES]);
     }
     lossy.session.flush(at(0), &lossy.metrics);
     lossy.session.kick(KickCause::Left, "over");
@@ -149,9 +156,12 @@ fn packets_the_task_has_not_sent_count_as_waiting() {
     let mut lossy = Lossy::new();
     assert!(!lossy.session.is_clogged());
     for _ in 0..PACKETS {
-        lossy.session.tell_packet(&vec![0; PACKET_BYTES]);
+        lossy.session.send_packet(&vec![0; PACKET_BYTES]);
     }
     lossy.session.flush(Instant::now(), &lossy.metrics);
-    assert_eq!(lossy.session.line.waiting_bytes(), PACKETS * PACKET_BYTES);
+    assert_eq!(
+        lossy.session.connection.waiting_bytes(),
+        PACKETS * PACKET_BYTES
+    );
     assert!(lossy.session.is_clogged());
 }

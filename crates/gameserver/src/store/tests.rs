@@ -23,8 +23,8 @@ fn read(id: u32) -> StoreRequest {
     StoreRequest { id, action }
 }
 
-fn heard(player_id: &str, received: u32) -> InputWatermarks {
-    let counts = vec![HeardCount {
+fn handled(player_id: &str, received: u32) -> InputWatermarks {
+    let counts = vec![HandledCount {
         player_id: player_id.into(),
         session: "session".into(),
         received,
@@ -38,12 +38,12 @@ fn heard(player_id: &str, received: u32) -> InputWatermarks {
     }
 }
 
-struct Line {
+struct TestQueue {
     queue: Queue,
     gathering: BatchBuilder,
 }
 
-impl Line {
+impl TestQueue {
     fn new() -> Self {
         let (queue, waiting) = Queue::new();
         let gathering = BatchBuilder::new(1, waiting);
@@ -57,31 +57,31 @@ impl Line {
 }
 
 fn counts(gathered: &Gathered) -> Vec<(&str, u32)> {
-    let heard = gathered.with.counts.iter();
-    heard
+    let counts = gathered.with.counts.iter();
+    counts
         .map(|count| (count.player_id.as_str(), count.received))
         .collect()
 }
 
 #[tokio::test]
 async fn writes_of_one_tick_carry_the_input_counts_behind_them() {
-    let mut line = Line::new();
-    line.queue.ask(vec![write(1)], || heard("ada", 1));
+    let mut tested = TestQueue::new();
+    tested.queue.ask(vec![write(1)], || handled("ada", 1));
     let many = (2..=66).map(write).collect();
-    line.queue.ask(many, || heard("ben", 1));
-    line.queue.ask(vec![read(67)], InputWatermarks::default);
-    line.queue.ask(vec![write(68)], || heard("ben", 2));
-    let first = line.next().await;
+    tested.queue.ask(many, || handled("ben", 1));
+    tested.queue.ask(vec![read(67)], InputWatermarks::default);
+    tested.queue.ask(vec![write(68)], || handled("ben", 2));
+    let first = tested.next().await;
     assert_eq!(
         (first.batch.requests.len(), counts(&first)),
         (1, vec![("ada", 1)])
     );
-    let second = line.next().await;
+    let second = tested.next().await;
     assert_eq!(
         (second.batch.requests.len(), counts(&second)),
         (65, vec![("ben", 1)])
     );
-    let third = line.next().await;
+    let third = tested.next().await;
     assert_eq!(
         (third.batch.requests.len(), counts(&third)),
         (2, vec![("ben", 2)])
@@ -89,27 +89,28 @@ async fn writes_of_one_tick_carry_the_input_counts_behind_them() {
 
     // More than any batch takes: the counts are with the first part of it.
     let many = (0..=BATCH_REQUESTS_MAX as u32).map(write).collect();
-    line.queue.ask(many, || heard("ada", 2));
-    let first = line.next().await;
+    tested.queue.ask(many, || handled("ada", 2));
+    let first = tested.next().await;
     assert_eq!(first.batch.requests.len(), BATCH_REQUESTS_MAX);
     assert_eq!(counts(&first), [("ada", 2)]);
-    let rest = line.next().await;
+    let rest = tested.next().await;
     assert_eq!((rest.batch.requests.len(), counts(&rest)), (1, vec![]));
 }
 
 #[tokio::test]
 async fn a_full_queue_refuses_requests_and_no_counts() {
-    let mut line = Line::new();
+    let mut tested = TestQueue::new();
     let almost = QUEUE_MAX as u32 - 1;
-    line.queue
+    tested
+        .queue
         .ask((0..almost).map(read).collect(), InputWatermarks::default);
     let last = vec![write(almost), write(almost + 1)];
-    let refused = line.queue.ask(last, || heard("ada", 1));
+    let refused = tested.queue.ask(last, || handled("ada", 1));
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0].id, almost + 1);
     let mut asked = 0;
     let noted = loop {
-        let gathered = line.next().await;
+        let gathered = tested.next().await;
         asked += gathered.batch.requests.len();
         let writes = gathered.batch.requests.iter().any(|r| r.action.writes());
         if writes {
@@ -117,6 +118,6 @@ async fn a_full_queue_refuses_requests_and_no_counts() {
         }
     };
     assert_eq!((asked, noted), (QUEUE_MAX as usize, 1));
-    let refused = line.queue.ask(vec![write(9)], || heard("ada", 2));
+    let refused = tested.queue.ask(vec![write(9)], || handled("ada", 2));
     assert_eq!(refused.len(), 1, "until there are answers");
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frolic_protocol::store::{
-    BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, HeardCount, StoreAnswer, StoreAnswers, StoreBatch,
+    BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, HandledCount, StoreAnswer, StoreAnswers, StoreBatch,
     StoreRequest,
 };
 use tokio::sync::mpsc;
 
 use super::{InputWatermarks, TickRequests};
 use crate::control_plane::ControlPlane;
-use crate::link::Inbound;
+use crate::incoming::Inbound;
 use crate::persistence::{PersistQueue, Stored};
 use crate::retry::{self, Failure, TRY};
 
@@ -92,7 +92,7 @@ impl StoreWorker {
         match stored {
             Some(stored) if !batch.ops.is_empty() => {
                 self.persist_queue.held_are_stored(stored);
-                let _ = self.inbox.send(Inbound::Kept(stored)).await;
+                let _ = self.inbox.send(Inbound::Persisted(stored)).await;
             }
             Some(_) => {}
             None => self.gathering.unnoted.note(with),
@@ -256,7 +256,7 @@ pub(super) fn refusal(id: u32, text: &str) -> StoreAnswer {
 impl InputWatermarks {
     /// Replaces earlier counts by later ones.
     fn note(&mut self, later: Self) {
-        let is_later = |count: &HeardCount| {
+        let is_later = |count: &HandledCount| {
             let mut counts = later.counts.iter();
             counts.any(|later| later.player_id == count.player_id)
         };

@@ -2,7 +2,7 @@
 //! packets without being congested.
 //!
 //! Cubic takes every lost packet for congestion. Where one in twenty is lost
-//! regardless, as on wireless links, its window falls to a few packets: with a
+//! regardless, as on wireless networks, its window falls to a few packets: with a
 //! round trip of 200 ms 26 KB/s got through, 11 updates a second of 20. With the
 //! floor all of them arrive. Without checking round trips the floor would overload
 //! a narrow connection: at 8 KB/s two packets of three were lost then, and one of

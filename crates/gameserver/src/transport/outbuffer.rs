@@ -20,7 +20,7 @@ pub enum Opcode {
 /// Written bytes at the front that are worth moving the rest for.
 const COMPACT_BYTES: usize = 64 * 1024;
 /// Capacity that an empty buffer may retain.
-const KEPT_BYTES: usize = 64 * 1024;
+const CAPACITY_BYTES_MAX: usize = 64 * 1024;
 
 /// Whole frames in a row, of which the first `written` bytes are sent. The first
 /// byte is always the start of a frame.
@@ -81,7 +81,7 @@ impl OutBuffer {
         self.written += taken;
         if self.waiting() == 0 {
             self.bytes.clear();
-            self.bytes.shrink_to(KEPT_BYTES);
+            self.bytes.shrink_to(CAPACITY_BYTES_MAX);
             self.written = 0;
         } else if self.written > COMPACT_BYTES {
             let (start, _) = self.current_frame();

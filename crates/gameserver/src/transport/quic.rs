@@ -13,7 +13,7 @@ use wtransport::quinn::{
 use wtransport::{Identity, ServerConfig};
 
 use super::congestion::LossyCubicConfig;
-use super::slots::{Slot, Slots, neighbourhood};
+use super::permits::{ConnectionPermit, ConnectionPermits, neighbourhood};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// A connection that is silent for this long is closed.
@@ -42,7 +42,7 @@ const UNSEEN_BYTES: u64 = 16 * 1024;
 const UNSEEN_TOTAL_BYTES: u64 = 2 * 1024 * 1024;
 
 /// With this many pending connections a client must prove its address before it
-/// takes a slot: a spoofed address costs its sender nothing.
+/// takes a permit: a spoofed address costs its sender nothing.
 const UNPROVEN_MAX: u32 = 16;
 /// Abandoned connections of one address that are still open.
 const LINGERING_MAX: usize = 4;
@@ -55,12 +55,12 @@ pub struct Listening {
     config: QuicServerConfig,
 }
 
-/// A connection that has a slot and has sent nothing.
+/// A connection that has a permit and has sent nothing.
 pub struct Newcomer {
     /// The handshake in progress.
     pub connecting: Connecting,
-    /// Its slot.
-    pub slot: Slot,
+    /// Its permit.
+    pub permit: ConnectionPermit,
     /// To be notified when it is abandoned.
     pub lingering: Lingering,
 }
@@ -162,11 +162,15 @@ fn limits() -> QuicTransportConfig {
 }
 
 impl Listening {
-    /// The next connection that gets a slot; none when the port is closed.
-    pub async fn next(&self, slots: &Slots, lingering: &LingeringList) -> Option<Newcomer> {
+    /// The next connection that gets a permit; none when the port is closed.
+    pub async fn next(
+        &self,
+        permits: &ConnectionPermits,
+        lingering: &LingeringList,
+    ) -> Option<Newcomer> {
         loop {
             let incoming = self.server.accept().await?;
-            if let Some(newcomer) = self.admit(incoming, slots, lingering) {
+            if let Some(newcomer) = self.admit(incoming, permits, lingering) {
                 return Some(newcomer);
             }
         }
@@ -175,23 +179,25 @@ impl Listening {
     fn admit(
         &self,
         incoming: Incoming,
-        slots: &Slots,
+        permits: &ConnectionPermits,
         lingering: &LingeringList,
     ) -> Option<Newcomer> {
         let address = incoming.remote_address().ip();
-        if slots.newcomers() >= UNPROVEN_MAX && incoming.may_retry() {
+        if permits.newcomers() >= UNPROVEN_MAX && incoming.may_retry() {
             // The client comes again with the proof.
             let _ = incoming.retry();
             return None;
         }
         let home = neighbourhood(address);
         let open = u32::try_from(self.server.open_connections()).unwrap_or(u32::MAX);
-        let slot = match slots.take(address) {
-            Ok(slot) if open < slots.connections_max() && lingering.count(home) < LINGERING_MAX => {
-                slot
+        let permit = match permits.take(address) {
+            Ok(permit)
+                if open < permits.connections_max() && lingering.count(home) < LINGERING_MAX =>
+            {
+                permit
             }
             _ => {
-                tracing::debug!(%address, "no slot for a connection");
+                tracing::debug!(%address, "no permit for a connection");
                 incoming.refuse();
                 return None;
             }
@@ -210,7 +216,7 @@ impl Listening {
             .ok()?;
         Some(Newcomer {
             connecting,
-            slot,
+            permit,
             lingering,
         })
     }

@@ -9,11 +9,11 @@ use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
 use frolic_protocol::websocket::{FrameError, FrameReader, Incoming};
 use mio::net::TcpStream;
 
-use super::Slot;
+use super::ConnectionPermit;
 use super::outbuffer::{Opcode, OutBuffer};
 use super::raw::RawSocket;
-use crate::line::{CloseCode, WAITING_BYTES_MAX};
-use crate::link::{ClientInput, Encoding, LinkError, MessageDecoder};
+use crate::connection::{CloseCode, WAITING_BYTES_MAX};
+use crate::incoming::{ClientInput, Encoding, MessageDecoder, ReceiveError};
 use crate::metrics::{Jitter, KickCause, Metrics};
 use crate::pace::{Backlog, Uptake};
 
@@ -53,7 +53,7 @@ pub struct WebSocketConnection {
     intake: MessageDecoder,
     /// Bytes that were read together with the upgrade request.
     read_ahead: Vec<u8>,
-    heard_at: Instant,
+    received_at: Instant,
     pinged_at: Instant,
     /// No answer to the last ping yet.
     awaits_pong: bool,
@@ -76,7 +76,7 @@ enum ReadError {
     #[error("{0}")]
     Frame(#[from] FrameError),
     #[error("{0}")]
-    Link(#[from] LinkError),
+    Link(#[from] ReceiveError),
 }
 
 impl WebSocketConnection {
@@ -90,7 +90,7 @@ impl WebSocketConnection {
             frames: FrameReader::new(CLIENT_MESSAGE_BYTES_MAX),
             intake: MessageDecoder::new(encoding),
             read_ahead: read_ahead.to_vec(),
-            heard_at: now,
+            received_at: now,
             pinged_at: now,
             awaits_pong: false,
             round_trip: None,
@@ -104,7 +104,7 @@ impl WebSocketConnection {
     }
 
     /// Reads what is available, up to this tick's quota, and adds decoded inputs to
-    /// `heard`. `closed`: the client has closed its sending side. `now_s` is the
+    /// `inputs`. `closed`: the client has closed its sending side. `now_s` is the
     /// same moment as `now`; `memory` is the buffer to read into, and its length is
     /// the quota.
     pub fn receive(
@@ -112,7 +112,7 @@ impl WebSocketConnection {
         closed: bool,
         (now, now_s): (Instant, f64),
         memory: &mut [u8],
-        heard: &mut Vec<ClientInput>,
+        inputs: &mut Vec<ClientInput>,
         metrics: &Metrics,
     ) -> Reading {
         self.read_closed |= closed;
@@ -120,7 +120,7 @@ impl WebSocketConnection {
             return Reading::Drained;
         }
         let mut ahead = std::mem::take(&mut self.read_ahead);
-        if let Err(error) = self.take_in(&mut ahead, (now, now_s), heard, metrics) {
+        if let Err(error) = self.take_in(&mut ahead, (now, now_s), inputs, metrics) {
             return broken(&error);
         }
         loop {
@@ -133,10 +133,10 @@ impl WebSocketConnection {
                     return Reading::Gone;
                 }
             };
-            self.heard_at = now;
+            self.received_at = now;
             metrics.bytes_in.fetch_add(count as u64, Relaxed);
             let read = &mut memory[..count];
-            if let Err(error) = self.take_in(read, (now, now_s), heard, metrics) {
+            if let Err(error) = self.take_in(read, (now, now_s), inputs, metrics) {
                 return broken(&error);
             }
             if self.closing {
@@ -157,27 +157,27 @@ impl WebSocketConnection {
         &mut self,
         bytes: &mut [u8],
         (now, now_s): (Instant, f64),
-        heard: &mut Vec<ClientInput>,
+        inputs: &mut Vec<ClientInput>,
         metrics: &Metrics,
     ) -> Result<(), ReadError> {
         let (mut ponged, mut ending) = (false, None);
         let (intake, out) = (&mut self.intake, &mut self.out);
         self.frames.read(bytes, &mut |incoming| {
             match incoming {
-                Incoming::Binary(bytes) => intake.binary(bytes, now_s, heard)?,
-                Incoming::Text(text) => intake.text(text, now_s, heard)?,
+                Incoming::Binary(bytes) => intake.binary(bytes, now_s, inputs)?,
+                Incoming::Text(text) => intake.text(text, now_s, inputs)?,
                 // Control frames and fragments cost work as well.
                 Incoming::Ping(bytes) => {
-                    if intake.charge(now_s, heard)? && out.waiting() <= WAITING_BYTES_MAX {
+                    if intake.charge(now_s, inputs)? && out.waiting() <= WAITING_BYTES_MAX {
                         out.push(Opcode::Pong, bytes);
                     }
                 }
                 Incoming::Pong => {
                     ponged = true;
-                    intake.charge(now_s, heard)?;
+                    intake.charge(now_s, inputs)?;
                 }
                 Incoming::Piece => {
-                    intake.charge(now_s, heard)?;
+                    intake.charge(now_s, inputs)?;
                 }
                 Incoming::Close(code) => ending = Some(code),
             }
@@ -252,7 +252,7 @@ impl WebSocketConnection {
         if self.lost {
             return;
         }
-        if now.duration_since(self.heard_at) > SILENCE_MAX {
+        if now.duration_since(self.received_at) > SILENCE_MAX {
             self.lost = true;
             return;
         }
@@ -314,13 +314,13 @@ impl WebSocketConnection {
 
     /// What is left to do after a close frame; none when the client has
     /// disconnected.
-    pub fn into_farewell(self, slot: Slot, now: Instant) -> Option<Farewell> {
+    pub fn into_farewell(self, permit: ConnectionPermit, now: Instant) -> Option<Farewell> {
         (self.closing && !self.lost).then(|| Farewell {
             stream: self.stream,
             out: self.out,
             until: now + FAREWELL,
             shut: false,
-            _slot: slot,
+            _slot: permit,
         })
     }
 }
@@ -343,7 +343,7 @@ pub struct Farewell {
     out: OutBuffer,
     until: Instant,
     shut: bool,
-    _slot: Slot,
+    _slot: ConnectionPermit,
 }
 
 impl Farewell {
@@ -381,7 +381,7 @@ impl Farewell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::Line;
+    use crate::connection::Connection;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream as Blocking};
 
@@ -403,114 +403,121 @@ mod tests {
         let narrow = socket2::SockRef::from(&stream).set_send_buffer_size(ROOM_BYTES);
         narrow.expect("a buffer");
         let stream = TcpStream::from_std(stream);
-        let line = WebSocketConnection::new(stream, Encoding::Binary, &[], start);
-        (client.into(), line)
+        let connection = WebSocketConnection::new(stream, Encoding::Binary, &[], start);
+        (client.into(), connection)
     }
 
     #[test]
     fn a_pong_yields_the_round_trip_once_and_only_if_requested() {
         let start = Instant::now();
-        let (mut client, mut line) = connect(start);
-        let (metrics, mut heard) = (Metrics::default(), Vec::new());
+        let (mut client, mut connection) = connect(start);
+        let (metrics, mut inputs) = (Metrics::default(), Vec::new());
         // Reads until the kernel has delivered the answer.
-        let mut hear = |line: &mut WebSocketConnection, ms: u64| {
+        let mut receive = |connection: &mut WebSocketConnection, ms: u64| {
             let now = start + Duration::from_millis(ms);
-            while line.heard_at != now {
-                let reading = line.receive(false, (now, 0.0), &mut [0; 64], &mut heard, &metrics);
+            while connection.received_at != now {
+                let reading =
+                    connection.receive(false, (now, 0.0), &mut [0; 64], &mut inputs, &metrics);
                 assert_eq!(reading, Reading::Drained);
             }
-            line.take_round_trip()
+            connection.take_round_trip()
         };
 
         client.write_all(&PONG).expect("writes");
-        assert_eq!(hear(&mut line, 10), None, "nobody asked");
-        line.flush(start + Duration::from_millis(5_100), &metrics);
+        assert_eq!(receive(&mut connection, 10), None, "no ping was sent");
+        connection.flush(start + Duration::from_millis(5_100), &metrics);
         let mut ping = [0; 2];
         client.read_exact(&mut ping).expect("a ping");
         assert_eq!(ping, PING);
         client.write_all(&PONG).expect("writes");
         let round_trip = Some(Duration::from_millis(80));
-        assert_eq!(hear(&mut line, 5_180), round_trip);
+        assert_eq!(receive(&mut connection, 5_180), round_trip);
         client.write_all(&PONG).expect("writes");
-        assert_eq!(hear(&mut line, 5_300), None, "known");
+        assert_eq!(receive(&mut connection, 5_300), None, "known");
 
         // The next one takes longer: that is the connection's jitter.
-        line.flush(start + Duration::from_millis(10_200), &metrics);
+        connection.flush(start + Duration::from_millis(10_200), &metrics);
         client.read_exact(&mut ping).expect("a ping");
         client.write_all(&PONG).expect("writes");
         let round_trip = Some(Duration::from_millis(110));
-        assert_eq!(hear(&mut line, 10_310), round_trip);
+        assert_eq!(receive(&mut connection, 10_310), round_trip);
         assert_eq!(metrics.figures().jitter_ms.p50, 30.0);
     }
 
     #[test]
     fn messages_queued_for_the_end_of_a_tick_do_not_count_as_behind() {
         let start = Instant::now();
-        let (mut client, line) = connect(start);
-        let (mut line, metrics) = (Line::Socket(line), Metrics::default());
+        let (mut client, connection) = connect(start);
+        let (mut connection, metrics) = (Connection::WebSocket(connection), Metrics::default());
         for tick in 0..10 {
-            line.text("an answer of this tick");
-            assert!(!line.is_behind() && line.is_restless(), "in tick {tick}");
-            line.flush(start, &metrics);
+            connection.text("an answer of this tick");
+            assert!(
+                !connection.is_behind() && connection.is_restless(),
+                "in tick {tick}"
+            );
+            connection.flush(start, &metrics);
         }
-        assert!(!line.is_restless(), "all of it is on its way");
+        assert!(!connection.is_restless(), "all of it is on its way");
         // What the kernel has not accepted at the end of a tick does count.
-        line.reliable(&vec![7; 2 * 1024 * 1024]);
-        line.flush(start, &metrics);
-        assert!(line.is_behind());
-        while line.waiting_bytes() > 0 {
+        connection.reliable(&vec![7; 2 * 1024 * 1024]);
+        connection.flush(start, &metrics);
+        assert!(connection.is_behind());
+        while connection.waiting_bytes() > 0 {
             let read = client.read(&mut [0; 16 * 1024]).expect("reads");
-            assert!(read > 0 && line.is_behind());
-            line.flush(start, &metrics);
+            assert!(read > 0 && connection.is_behind());
+            connection.flush(start, &metrics);
         }
-        assert!(!line.is_behind(), "it has caught up");
+        assert!(!connection.is_behind(), "it has caught up");
     }
 
     #[test]
     fn a_client_that_is_silent_for_twenty_seconds_is_disconnected() {
         let start = Instant::now();
-        let (mut client, mut line) = connect(start);
-        let (metrics, mut heard) = (Metrics::default(), Vec::new());
+        let (mut client, mut connection) = connect(start);
+        let (metrics, mut inputs) = (Metrics::default(), Vec::new());
         let at = |s: f64| start + Duration::from_secs_f64(s);
-        line.flush(at(19.0), &metrics);
+        connection.flush(at(19.0), &metrics);
         client.write_all(&PONG).expect("writes");
-        while line.heard_at != at(19.5) {
+        while connection.received_at != at(19.5) {
             let memory = &mut [0; 64];
-            let reading = line.receive(false, (at(19.5), 0.0), memory, &mut heard, &metrics);
+            let reading = connection.receive(false, (at(19.5), 0.0), memory, &mut inputs, &metrics);
             assert_eq!(reading, Reading::Drained);
         }
         for s in [21.0, 30.0, 39.5] {
-            line.flush(at(s), &metrics);
-            assert!(!line.is_over(), "after {s} s");
+            connection.flush(at(s), &metrics);
+            assert!(!connection.is_over(), "after {s} s");
         }
-        line.flush(at(39.6), &metrics);
-        assert!(line.is_over());
+        connection.flush(at(39.6), &metrics);
+        assert!(connection.is_over());
     }
 
     #[test]
     fn a_client_that_reads_a_little_now_and_then_is_disconnected_after_a_while() {
         let start = Instant::now();
-        let (mut client, mut line) = connect(start);
-        let (metrics, mut heard) = (Metrics::default(), Vec::new());
-        line.binary(&vec![7; 2 * 1024 * 1024]);
+        let (mut client, mut connection) = connect(start);
+        let (metrics, mut inputs) = (Metrics::default(), Vec::new());
+        connection.binary(&vec![7; 2 * 1024 * 1024]);
         let let_go = (0..100).find(|step: &u64| {
             let now = start + Duration::from_secs(4 * step);
             // It answers pings, and reads until the kernel accepts something more.
             client.write_all(&PONG).expect("writes");
-            while line.heard_at != now {
-                line.receive(false, (now, 0.0), &mut [0; 64], &mut heard, &metrics);
+            while connection.received_at != now {
+                connection.receive(false, (now, 0.0), &mut [0; 64], &mut inputs, &metrics);
             }
             let before = metrics.bytes_out.load(Relaxed);
             loop {
-                line.flush(now, &metrics);
+                connection.flush(now, &metrics);
                 if metrics.bytes_out.load(Relaxed) > before {
                     break;
                 }
                 let read = client.read(&mut [0; 16 * 1024]).expect("reads");
                 assert!(read > 0, "the connection is closed");
             }
-            assert!(line.waiting_bytes() > 0, "it reads too fast for this test");
-            line.is_stuck(now)
+            assert!(
+                connection.waiting_bytes() > 0,
+                "it reads too fast for this test"
+            );
+            connection.is_stuck(now)
         });
         // 30 s, and 64 s for the 2 MiB: it was never stuck for eight.
         assert!((Some(20)..=Some(24)).contains(&let_go), "{let_go:?}");

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::Slot;
+use super::ConnectionPermit;
 use super::socket::{Farewell, READ_BYTES_PER_TICK, WebSocketConnection};
-use crate::link::{ConnectionId, Encoding};
+use crate::incoming::{ConnectionId, Encoding};
 use crate::metrics::Metrics;
 
 /// Events taken from the kernel at once.
@@ -23,7 +23,7 @@ const UNSENT_BYTES: u32 = 128 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
     /// Its connection.
-    pub link: ConnectionId,
+    pub connection_id: ConnectionId,
     /// The client has closed its sending side.
     pub closed: bool,
 }
@@ -31,16 +31,16 @@ pub struct Ready {
 /// Sockets to read, each queued once, however often the kernel reports it.
 #[derive(Default)]
 struct Queue {
-    /// Slots, with those first that had to wait before, or were not read
+    /// ConnectionPermits, with those first that had to wait before, or were not read
     /// completely.
     order: VecDeque<usize>,
-    /// The current or last connection of each slot.
+    /// The current or last connection of each index.
     places: Vec<Option<Waiting>>,
 }
 
 #[derive(Clone, Copy)]
 struct Waiting {
-    link: ConnectionId,
+    connection_id: ConnectionId,
     /// It is in the queue.
     waits: bool,
     /// It has closed its sending side.
@@ -49,16 +49,16 @@ struct Waiting {
 
 impl Queue {
     /// Adds a socket, which may have data to read.
-    fn adopt(&mut self, link: ConnectionId) {
-        let place = link.place();
+    fn adopt(&mut self, connection_id: ConnectionId) {
+        let place = connection_id.place();
         if self.places.len() <= place {
             self.places.resize(place + 1, None);
         }
-        // The previous connection of this slot may still be queued: the new one
+        // The previous connection of this index may still be queued: the new one
         // takes over its turn.
         let waits = self.places[place].is_some_and(|last| last.waits);
         self.places[place] = Some(Waiting {
-            link,
+            connection_id,
             waits,
             closed: false,
         });
@@ -75,7 +75,7 @@ impl Queue {
         }
     }
 
-    /// Sorts all but the first `count` by slot, the order of sessions and players
+    /// Sorts all but the first `count` by index, the order of sessions and players
     /// in memory: neighbours share pages.
     fn sort_behind(&mut self, count: usize) {
         if let Some(rest) = self.order.make_contiguous().get_mut(count..) {
@@ -88,7 +88,7 @@ impl Queue {
         let waiting = self.places.get_mut(place)?.as_mut()?;
         waiting.waits = false;
         Some(Ready {
-            link: waiting.link,
+            connection_id: waiting.connection_id,
             closed: waiting.closed,
         })
     }
@@ -125,7 +125,7 @@ impl Sockets {
     /// When it is broken already.
     pub fn adopt(
         &mut self,
-        link: ConnectionId,
+        connection_id: ConnectionId,
         stream: std::net::TcpStream,
         encoding: Encoding,
         read_ahead: &[u8],
@@ -135,11 +135,11 @@ impl Sockets {
         // Without it a client that stops reading is only noticed later.
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES);
         let mut stream = TcpStream::from_std(stream);
-        let token = Token(link.place());
+        let token = Token(connection_id.place());
         self.poll
             .registry()
             .register(&mut stream, token, Interest::READABLE)?;
-        self.ready.adopt(link);
+        self.ready.adopt(connection_id);
         Ok(WebSocketConnection::new(stream, encoding, read_ahead, now))
     }
 
@@ -187,13 +187,18 @@ impl Sockets {
     }
 
     /// Reads a socket in the next tick as well: it has more data than its quota.
-    pub fn again(&mut self, link: ConnectionId) {
-        self.ready.push(link.place(), false);
+    pub fn again(&mut self, connection_id: ConnectionId) {
+        self.ready.push(connection_id.place(), false);
     }
 
     /// Closes a socket after what was queued for it is sent.
-    pub fn part(&mut self, line: WebSocketConnection, slot: Slot, now: Instant) {
-        self.farewells.extend(line.into_farewell(slot, now));
+    pub fn part(
+        &mut self,
+        connection: WebSocketConnection,
+        permit: ConnectionPermit,
+        now: Instant,
+    ) {
+        self.farewells.extend(connection.into_farewell(permit, now));
     }
 
     /// Continues with the sockets that are being closed; returns how many are left.
@@ -212,28 +217,32 @@ mod tests {
     #[test]
     fn a_socket_waits_once_and_in_its_turn() {
         let mut queue = Queue::default();
-        let links = [0, 1, 2].map(|place| ConnectionId::new(place, place + 5));
-        for link in links {
-            queue.adopt(link);
+        let connection_ids = [0, 1, 2].map(|place| ConnectionId::new(place, place + 5));
+        for connection_id in connection_ids {
+            queue.adopt(connection_id);
         }
         for (place, closed) in [(0, false), (1, false), (0, true), (2, false), (1, false)] {
             queue.push(place, closed);
         }
-        let next = |queue: &mut Queue| queue.pop().map(|ready| (ready.link, ready.closed));
+        let next = |queue: &mut Queue| queue.pop().map(|ready| (ready.connection_id, ready.closed));
         let first = next(&mut queue);
-        assert_eq!(first, Some((links[0], true)), "what was said meanwhile");
-        assert_eq!(next(&mut queue), Some((links[1], false)));
+        assert_eq!(
+            first,
+            Some((connection_ids[0], true)),
+            "what was said meanwhile"
+        );
+        assert_eq!(next(&mut queue), Some((connection_ids[1], false)));
         queue.push(1, false);
         queue.push(7, true);
         queue.push(0, false);
         queue.sort_behind(1);
         assert_eq!(
             next(&mut queue),
-            Some((links[2], false)),
+            Some((connection_ids[2], false)),
             "it waited before"
         );
-        assert_eq!(next(&mut queue), Some((links[0], true)));
-        assert_eq!(next(&mut queue), Some((links[1], false)));
+        assert_eq!(next(&mut queue), Some((connection_ids[0], true)));
+        assert_eq!(next(&mut queue), Some((connection_ids[1], false)));
         assert_eq!(next(&mut queue), None);
     }
 
@@ -244,7 +253,7 @@ mod tests {
         queue.push(0, true);
         let newcomer = ConnectionId::new(0, 2);
         queue.adopt(newcomer);
-        let turn = queue.pop().map(|ready| (ready.link, ready.closed));
+        let turn = queue.pop().map(|ready| (ready.connection_id, ready.closed));
         assert_eq!(turn, Some((newcomer, false)));
         assert!(queue.pop().is_none());
     }

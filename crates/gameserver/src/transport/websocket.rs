@@ -20,8 +20,8 @@ use subtle::ConstantTimeEq;
 use tokio::net::TcpStream;
 use tungstenite::handshake::derive_accept_key;
 
-use super::{Slot, Transports};
-use crate::link::{Carrier, Encoding, Inbound};
+use super::{ConnectionPermit, Transports};
+use crate::incoming::{Carrier, Encoding, Inbound};
 
 /// How long sending the upgrade response may take.
 const UPGRADE_WITHIN: Duration = Duration::from_secs(5);
@@ -52,8 +52,8 @@ pub async fn upgrade(
     let platform = request.extensions().get();
     let forwarded = forwarded_for(request.headers(), platform);
     let client = forwarded.unwrap_or(client.ip());
-    let slot = match transports.slots.take(client) {
-        Ok(slot) => slot,
+    let permit = match transports.permits.take(client) {
+        Ok(permit) => permit,
         Err(full) => return (StatusCode::SERVICE_UNAVAILABLE, full.to_string()).into_response(),
     };
     let protocol = choose_protocol(request.headers());
@@ -69,7 +69,7 @@ pub async fn upgrade(
         on_upgrade,
         encoding,
         address.ticket,
-        slot,
+        permit,
     ));
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -90,7 +90,7 @@ async fn hand_over(
     on_upgrade: OnUpgrade,
     encoding: Encoding,
     ticket: Option<String>,
-    slot: Slot,
+    permit: ConnectionPermit,
 ) {
     let Ok(Ok(upgraded)) = tokio::time::timeout(UPGRADE_WITHIN, on_upgrade).await else {
         return;
@@ -102,8 +102,8 @@ async fn hand_over(
     let open = Inbound::Open {
         encoding,
         ticket,
-        carriage: Carrier::Socket { stream, read_ahead },
-        slot,
+        carrier: Carrier::Socket { stream, read_ahead },
+        permit,
     };
     // Fails only when the world has stopped.
     let _ = transports.inbox.send(open).await;

@@ -15,9 +15,9 @@ use wtransport::{Connection, RecvStream, SendStream, VarInt};
 
 use super::quic::{LingeringList, Newcomer};
 use super::writer::Writer;
-use super::{Slot, Transports};
-use crate::line::{Carried, OUTBOX_PACKETS};
-use crate::link::{Carrier, ConnectionReader, Encoding, Inbound, ReadEnd};
+use super::{ConnectionPermit, Transports};
+use crate::connection::{Carried, OUTBOX_PACKETS};
+use crate::incoming::{Carrier, ConnectionReader, Encoding, Inbound, ReadEnd};
 use crate::metrics::{Jitter, Metrics};
 
 pub use super::quic::{Listening, listen};
@@ -34,7 +34,7 @@ const OPEN_WITHIN: Duration = Duration::from_secs(5);
 /// Accepts sessions until the process ends.
 pub async fn serve(listening: Listening, transports: Transports) {
     let lingering = LingeringList::default();
-    while let Some(newcomer) = listening.next(&transports.slots, &lingering).await {
+    while let Some(newcomer) = listening.next(&transports.permits, &lingering).await {
         let transports = transports.clone();
         tokio::spawn(async move {
             if let Err(cause) = session(newcomer, transports).await {
@@ -89,11 +89,11 @@ async fn open(connecting: Connecting) -> Result<Opened, String> {
 async fn session(newcomer: Newcomer, transports: Transports) -> Result<(), String> {
     let Newcomer {
         connecting,
-        slot,
+        permit,
         lingering,
     } = newcomer;
     match open(connecting).await {
-        Ok(opened) => play(opened, slot, transports).await,
+        Ok(opened) => play(opened, permit, transports).await,
         Err(cause) => {
             lingering.note();
             Err(cause)
@@ -101,7 +101,11 @@ async fn session(newcomer: Newcomer, transports: Transports) -> Result<(), Strin
     }
 }
 
-async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), String> {
+async fn play(
+    opened: Opened,
+    permit: ConnectionPermit,
+    transports: Transports,
+) -> Result<(), String> {
     let Opened {
         connection,
         stream: (send, mut receive),
@@ -112,20 +116,21 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
     let carried = Arc::new(Carried::default());
     let metrics = transports.metrics.clone();
     let present = Present::new(metrics.clone());
-    let link = slot.link();
+    let connection_id = permit.connection_id();
     let open = Inbound::Open {
         encoding: Encoding::Binary,
         ticket,
-        carriage: Carrier::Channel {
+        carrier: Carrier::Channel {
             outbox,
             end,
             carried: carried.clone(),
         },
-        slot,
+        permit,
     };
     let opened = transports.inbox.send(open).await;
     opened.map_err(|_| "the world has stopped".to_owned())?;
-    let mut reader = ConnectionReader::new(link, transports.inbox.clone(), metrics.clone());
+    let mut reader =
+        ConnectionReader::new(connection_id, transports.inbox.clone(), metrics.clone());
 
     // Writing has its own task: a client that does not read its stream must not
     // block reading its inputs.
@@ -169,13 +174,13 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
             // The world's thread sends the reason and counts it, as it does for a
             // WebSocket. Nothing is read meanwhile.
             Err(ReadEnd::Broken(reason)) => {
-                let told = async {
+                let closing = async {
                     tokio::select! {
                         _ = &mut writer => {}
                         _ = &mut thrown_out => {}
                     }
                 };
-                let _ = tokio::time::timeout(THROWN_OUT_WITHIN, told).await;
+                let _ = tokio::time::timeout(THROWN_OUT_WITHIN, closing).await;
                 break Some(reason);
             }
         }

@@ -22,7 +22,7 @@ use wtransport::quinn::SendDatagramError;
 use wtransport::{Connection, SendStream, VarInt};
 
 use super::quic::IDLE_MAX;
-use crate::line::{Carried, Outbound};
+use crate::connection::{Carried, Outbound};
 use crate::metrics::Metrics;
 
 /// How long a client has to read its last message.

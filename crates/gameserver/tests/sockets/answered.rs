@@ -1,4 +1,4 @@
-//! Whoever is answered in every tick is shown the world all the same.
+//! A client with an answer in every tick still receives snapshots.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn a_stranger_that_sends_inputs_in_every_tick_misses_no_update() {
                 ada.command("movement", "input_batch", inputs).await;
             }
             message = ada.next() => {
-                let message = message.expect("the line holds");
+                let message = message.expect("the connection is open");
                 if message["kind"] == "snapshot" {
                     newest = message["tick"].as_u64().expect("a tick");
                     first.get_or_insert(newest);

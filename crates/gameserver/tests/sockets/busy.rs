@@ -1,14 +1,13 @@
-//! A world that has no time left for its updates: they come later, and to
-//! everybody.
+//! A world without time for its updates delays them for all clients equally.
 
 use futures_util::future::join_all;
 
 use crate::server::TestServer;
 use crate::stranger::Stranger;
 
-/// Takes a little longer with every tick until it is cut: scripts have no clock,
-/// and on any machine some ticks in a row are over before the first update can
-/// be made. Not before everybody is in.
+/// Takes longer with every tick until it is interrupted: scripts have no clock,
+/// and on any machine some consecutive ticks then end before the first update
+/// can be made. Starts only when all players have joined.
 const BUSY: (&str, &str) = (
     "scripts/ServerScriptService/Busy.luau",
     r#"while Players.Count < 64 do
@@ -50,7 +49,7 @@ async fn updates_that_do_not_fit_into_a_tick_wait_their_turn() {
     }));
     let newest = updates.await;
     server.until_metric("frolic_updates_deferred_total").await;
-    // Nobody waits for the others to be served again and again.
+    // No client is served twice while others wait.
     let (first, last) = (newest.iter().min(), newest.iter().max());
     let apart = last.zip(first).map(|(last, first)| last - first);
     assert!(apart.is_some_and(|apart| apart < 60), "{newest:?}");

@@ -16,7 +16,7 @@ async fn a_command_without_version_and_number_is_done_and_not_answered() {
     let handshake = ada.seq();
     let mut answered = Vec::new();
     loop {
-        let message = ada.next().await.expect("the line holds");
+        let message = ada.next().await.expect("the connection is open");
         match message["kind"].as_str() {
             Some("snapshot") if message["mode"] == "delta" => break,
             Some("snapshot") => {
@@ -58,7 +58,7 @@ async fn a_binary_frame_is_read_as_json_and_costs_no_connection() {
     server.stop().await;
 }
 
-/// Tells everybody something in every tick that does not count.
+/// Broadcasts an unreliable event in every tick.
 const RESTLESS: (&str, &str) = (
     "scripts/ServerScriptService/Restless.luau",
     r#"while true do
@@ -76,14 +76,14 @@ async fn the_welcome_is_first_and_a_full_snapshot_right_behind_it() {
         let mut stranger = Stranger::connect(&server).await;
         let handshake = json!({ "ticket": ticket, "resumeToken": null });
         stranger.command("session", "handshake", handshake).await;
-        // Said before anything was heard: also that is answered in its turn.
+        // Sent before any input was received: it is still answered in order.
         stranger.command("session", "ping", json!({"t": 1})).await;
         stranger
             .command("scripts", "request", json!({"paths": ["@manifest"]}))
             .await;
         let mut kinds = Vec::new();
         while kinds.last().is_none_or(|last| last != "pong") {
-            let message = stranger.next().await.expect("the line holds");
+            let message = stranger.next().await.expect("the connection is open");
             kinds.push(message["kind"].as_str().expect("a kind").to_owned());
             if kinds.len() == 2 {
                 assert_eq!(message["mode"], "full");
@@ -96,8 +96,8 @@ async fn the_welcome_is_first_and_a_full_snapshot_right_behind_it() {
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Asks how many commands the server has stored as heard, until they are so
-/// many: it listens again after a flood, and stores what it heard every second.
+/// Queries the persisted receive count until it reaches this number: the server
+/// reads again after a flood, and persists the count every second.
 async fn until_received(stranger: &mut Stranger, wanted: u64) {
     let began = Instant::now();
     let mut stored = 0;
@@ -106,7 +106,7 @@ async fn until_received(stranger: &mut Stranger, wanted: u64) {
         stranger.command("session", "ping", json!({})).await;
         let asked = stranger.seq();
         loop {
-            let message = stranger.next().await.expect("the line holds");
+            let message = stranger.next().await.expect("the connection is open");
             if message["kind"] == "pong" {
                 stored = message["received"].as_u64().expect("a count");
                 assert!(stored <= wanted, "{stored} of {wanted}");
@@ -133,7 +133,7 @@ async fn every_command_of_a_flood_is_answered_and_counts() {
     let mut unanswered: BTreeSet<u32> = (first..first + EVENTS).collect();
     let mut floods = 0;
     while !unanswered.is_empty() {
-        let message = eve.next().await.expect("the line holds");
+        let message = eve.next().await.expect("the connection is open");
         if matches!(message["kind"].as_str(), Some("ack" | "error")) {
             floods += u32::from(message["code"] == "flood");
             let seq = message["seq"]
@@ -195,7 +195,7 @@ async fn what_a_client_wants_back_comes_back_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_line_ends_with_the_code_that_says_why() {
+async fn a_connection_ends_with_the_code_of_its_reason() {
     let server = TestServer::start().await;
     let frames = [
         (OpCode::Data(Data::Reserved(3)), vec![7], 1002),

@@ -1,5 +1,5 @@
-//! A world that is asked to stop: its scripts save first, and nobody comes in
-//! meanwhile.
+//! A world that is asked to stop: its scripts save first, and meanwhile it
+//! admits no players.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -41,7 +41,7 @@ fn written(shelf: &Shelf) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_world_that_stops_saves_everybody_and_takes_nobody_in() {
+async fn a_stopping_world_saves_all_players_and_admits_none() {
     let shelf = Arc::new(Shelf::default());
     let server = TestServer::start_on(&[GAME, SAVING], shelf.clone()).await;
     let mut ada = Stranger::join(&server, "Ada").await;
@@ -49,9 +49,9 @@ async fn a_world_that_stops_saves_everybody_and_takes_nobody_in() {
     // Ben has lost his connection and may come back.
     drop(Stranger::join(&server, "Ben").await);
     let mut away = shelf.away.subscribe();
-    let told = away.wait_for(|away| away == &["client_Ben"]);
-    let told = tokio::time::timeout(PATIENCE, told).await;
-    told.expect("in time").expect("it listens");
+    let heartbeat = away.wait_for(|away| away == &["client_Ben"]);
+    let heartbeat = tokio::time::timeout(PATIENCE, heartbeat).await;
+    heartbeat.expect("in time").expect("it listens");
 
     shelf.store_hangs.send_replace(true);
     shelf.stopping.store(server.epoch, Relaxed);
@@ -80,7 +80,7 @@ async fn a_world_that_stops_saves_everybody_and_takes_nobody_in() {
 }
 
 #[tokio::test]
-async fn a_handler_that_never_ends_does_not_keep_a_world() {
+async fn a_handler_that_never_ends_does_not_delay_the_end_of_a_world() {
     let shelf = Arc::new(Shelf {
         close_limit_s: 1,
         ..Shelf::default()

@@ -32,8 +32,8 @@ end)
 "##,
 );
 
-/// What is told of the door next, of a client that acknowledges.
-async fn told_of_door(stranger: &mut Stranger) -> (Json, Json) {
+/// The next replicated details of the door; the client acknowledges.
+async fn details_of_door(stranger: &mut Stranger) -> (Json, Json) {
     for _ in 0..400 {
         let snapshot = stranger.next_of("snapshot").await;
         let tick = snapshot["tick"].clone();
@@ -46,14 +46,14 @@ async fn told_of_door(stranger: &mut Stranger) -> (Json, Json) {
             return (snapshot["mode"].clone(), door.clone());
         }
     }
-    panic!("nothing was told of the door");
+    panic!("no details of the door arrived");
 }
 
 /// The same in a delta, when its attributes are as wanted.
 async fn until(stranger: &mut Stranger, attributes: Json) -> Json {
     let search = async {
         loop {
-            let (mode, door) = told_of_door(stranger).await;
+            let (mode, door) = details_of_door(stranger).await;
             if mode == "delta" && door.get("attributes") == Some(&attributes) {
                 return door;
             }
@@ -67,7 +67,7 @@ async fn until(stranger: &mut Stranger, attributes: Json) -> Json {
 async fn attributes_and_looks_reach_a_stranger_whole_changed_and_gone() {
     let server = TestServer::start_with(&[SCENE, DOOR]).await;
     let mut ada = Stranger::join(&server, "Ada").await;
-    let (mode, door) = told_of_door(&mut ada).await;
+    let (mode, door) = details_of_door(&mut ada).await;
     assert_eq!(
         (mode, &door["attributes"]),
         (json!("full"), &json!({ "Open": false }))
@@ -87,9 +87,9 @@ async fn attributes_and_looks_reach_a_stranger_whole_changed_and_gone() {
     ada.command("network", "event", fire("Forget")).await;
     let bare = until(&mut ada, json!({})).await;
     assert_eq!(bare["color"], "#ff5d5d", "the rest comes along");
-    // Whoever comes now is told the same.
+    // A client that joins now receives the same.
     let mut ben = Stranger::join(&server, "Ben").await;
-    let (_, door) = told_of_door(&mut ben).await;
+    let (_, door) = details_of_door(&mut ben).await;
     for field in ["attributes", "color", "opacity", "scale"] {
         assert_eq!(door[field], bare[field], "{field}");
     }

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const UNFINISHED: [u8; 1] = [0xc0];
 const CONNECTIONS: &str = "frolic_connections";
 
-/// Somebody who speaks QUIC and nothing else.
+/// A client that speaks QUIC but no HTTP/3.
 struct Lurker {
     endpoint: Endpoint,
     address: std::net::SocketAddr,
@@ -54,7 +54,7 @@ async fn until_gone(server: &TestServer) {
         }
     };
     let gone = tokio::time::timeout(PATIENCE, search).await;
-    gone.expect("nobody is given up");
+    gone.expect("the connection was not closed");
 }
 
 /// A connection that was given up takes a moment to end.
@@ -74,7 +74,7 @@ async fn a_connection_that_asks_for_no_session_is_counted_and_let_go() {
     let silent = Lurker::new(&server).connect().await.expect("connects");
     assert_eq!(server.metric(CONNECTIONS).await, 1.0);
     let closed = tokio::time::timeout(PATIENCE, silent.closed()).await;
-    closed.expect("it is kept for ever");
+    closed.expect("the connection was not closed");
     until_gone(&server).await;
     server.stop().await;
 }
@@ -111,7 +111,10 @@ async fn connections_that_cannot_be_closed_are_few_for_each_address() {
     for _ in 0..8 {
         let connection = lurker.connect().await.expect("connects");
         let mut stream = connection.open_uni().await.expect("a stream");
-        stream.write_all(&UNFINISHED).await.expect("the line holds");
+        stream
+            .write_all(&UNFINISHED)
+            .await
+            .expect("the connection is open");
         held.push((connection, stream));
     }
     until_gone(&server).await;
@@ -126,17 +129,20 @@ async fn connections_that_cannot_be_closed_are_few_for_each_address() {
 fn fill(stream: &mut SendStream) -> usize {
     let bytes = vec![0; 16 * 1024];
     std::iter::from_fn(|| stream.write(&bytes).now_or_never())
-        .map(|written| written.expect("the line holds"))
+        .map(|written| written.expect("the connection is open"))
         .sum()
 }
 
 #[tokio::test]
-async fn a_connection_without_a_session_makes_us_keep_little() {
+async fn a_connection_without_a_session_uses_little_memory() {
     let server = TestServer::start().await;
     let connection = Lurker::new(&server).connect().await.expect("connects");
-    // The first one keeps `wtransport` from looking at the others.
+    // The first one blocks `wtransport` from accepting the others.
     let mut first = connection.open_bi().await.expect("a stream").0;
-    first.write_all(&UNFINISHED).await.expect("the line holds");
+    first
+        .write_all(&UNFINISHED)
+        .await
+        .expect("the connection is open");
     let more = std::iter::from_fn(|| connection.open_bi().now_or_never());
     let mut streams: Vec<_> = more.map(|stream| stream.expect("a stream").0).collect();
     let single = std::iter::from_fn(|| connection.open_uni().now_or_never());

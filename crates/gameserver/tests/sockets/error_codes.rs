@@ -1,4 +1,4 @@
-//! The list of error codes in `docs/protocol.md` is whole: what the sources
+//! The list of error codes in `docs/protocol/websocket.md` is whole: what the sources
 //! can answer is in it, and nothing else.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn every_code_that_a_client_can_get_is_documented() {
     for file in sources(&root) {
         let text = std::fs::read_to_string(&file).expect("readable");
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-        // As if it stood on one line.
+        // Joins calls that span several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = text.replace("( ", "(");
         found.extend(codes_in(&text));
@@ -24,16 +24,19 @@ fn every_code_that_a_client_can_get_is_documented() {
     }
     let documented = documented(&root);
     let missing: Vec<_> = found.difference(&documented).collect();
-    assert!(missing.is_empty(), "not in docs/protocol.md: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "not in docs/protocol/websocket.md: {missing:?}"
+    );
     let invented: Vec<_> = documented.difference(&found).collect();
-    assert!(invented.is_empty(), "nobody answers {invented:?}");
+    assert!(invented.is_empty(), "no code path answers {invented:?}");
 }
 
 /// Where answers to clients are made.
 fn sources(root: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = [
         "crates/gameserver/src/host.rs",
-        "crates/gameserver/src/link.rs",
+        "crates/gameserver/src/incoming.rs",
         "crates/protocol/src/json/command.rs",
         "crates/protocol/src/ticket.rs",
         "crates/world/src/spells.rs",
@@ -43,7 +46,7 @@ fn sources(root: &Path) -> Vec<PathBuf> {
     .into();
     let host = std::fs::read_dir(root.join("crates/gameserver/src/host")).expect("a folder");
     let host = host.map(|entry| entry.expect("readable").path());
-    // What is asked from outside is answered to the control plane.
+    // Remote commands are answered to the control plane.
     files.extend(host.filter(|path| !path.ends_with("outside.rs")));
     files
 }
@@ -76,7 +79,7 @@ fn is_word(text: &str) -> bool {
 }
 
 fn documented(root: &Path) -> BTreeSet<String> {
-    let text = std::fs::read_to_string(root.join("docs/protocol.md")).expect("readable");
+    let text = std::fs::read_to_string(root.join("docs/protocol/websocket.md")).expect("readable");
     let (_, list) = text.split_once("## All error codes").expect("a list");
     let list = list.split("\n## ").next().unwrap_or_default();
     let rows = list.lines().filter_map(|line| line.strip_prefix("| `"));

@@ -1,10 +1,10 @@
-//! What an operator can read of a world at `/metrics`.
+//! The metrics of a world at `/metrics`.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::line::Transport;
+use crate::connection::Transport;
 use crate::player::Player;
 use crate::server::TestServer;
 use crate::stranger::Stranger;
@@ -69,8 +69,8 @@ const OVERLAY: [(&str, &[&str]); 15] = [
     ("script time", &["frolic_script_us"]),
 ];
 
-/// Those of which there is something to tell as soon as somebody plays: a figure
-/// that nobody feeds any more stays 0.
+/// Metrics with a value as soon as a player has joined; one that is no longer
+/// measured stays 0.
 const MOVING: [&str; 13] = [
     "frolic_tick",
     "frolic_players",
@@ -104,7 +104,7 @@ async fn what_the_overlay_shows_is_at_metrics() {
         }
     }
     for name in MOVING {
-        // Some tell of one moment, or of what comes once in a second.
+        // Some describe one moment, or an event that occurs once per second.
         while server.metric(name).await <= 0.0 {
             ada.play(Duration::from_millis(20)).await;
             assert!(ada.played() < Duration::from_secs(60), "{name} stays 0");
@@ -121,7 +121,8 @@ async fn what_the_overlay_shows_is_at_metrics() {
     // Characters, coins and all that is solid.
     let entities = server.metric("frolic_entities").await;
     assert!((10.0..10_000.0).contains(&entities), "{entities}");
-    // What she tells of herself. The tests' clients stand still and are right.
+    // Her client's report. The clients of the tests stand still and predict
+    // correctly.
     let newest = "frolic_client_input_sequence{quantile=\"0.99\"}";
     server.until_metric(newest).await;
     let age = "frolic_client_snapshot_age_ms{quantile=\"0.99\"}";

@@ -14,7 +14,7 @@ async fn until_closed(mut socket: TcpStream) -> String {
     let mut said = Vec::new();
     let closed = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut said)).await;
     // A reset is an end as well.
-    let _ = closed.expect("it is kept for ever");
+    let _ = closed.expect("the connection was not closed");
     String::from_utf8_lossy(&said).into_owned()
 }
 

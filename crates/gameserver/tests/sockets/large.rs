@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use frolic_client::ClientEvent;
 
-use crate::line::Transport;
+use crate::connection::Transport;
 use crate::player::Player;
 use crate::server::TestServer;
 
-/// More than fits the most parts that a packet may have, all in one square of
-/// the map.
+/// More than fits the maximum number of fragments of a packet, all in one cell.
 const BOXES: usize = 45;
 const SIGNS: (&str, &str) = (
     "scripts/ServerScriptService/Signs.luau",

@@ -1,4 +1,4 @@
-//! What clients can write into the log of a server: little.
+//! Clients can write little into the log of a server.
 
 use std::fmt::Debug;
 use std::sync::Mutex;

@@ -1,21 +1,20 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
 mod answered;
-mod bad_line;
+mod bad_connection;
 mod busy;
 mod by_the_book;
 mod closing;
+mod connection;
 mod details;
 mod door;
 mod error_codes;
 mod figures;
-mod ground;
 mod http;
-mod kept;
 mod large;
-mod line;
 mod log_lines;
 mod permissive;
+mod persistence;
 mod player;
 mod presence;
 mod relay;
@@ -29,6 +28,7 @@ mod social;
 mod stalled;
 mod stopped;
 mod stranger;
+mod terrain;
 mod thrown_out;
 mod unreliable;
 
@@ -99,7 +99,7 @@ fn full_position(snapshot: &serde_json::Value, id: u64) -> Option<[f64; 3]> {
 }
 
 #[tokio::test]
-async fn a_client_that_never_acknowledges_keeps_getting_whole_snapshots() {
+async fn a_client_that_never_acknowledges_receives_whole_snapshots() {
     let server = TestServer::start().await;
     let mut ada = Stranger::join(&server, "Ada").await;
     let id = ada.welcome["entityId"].as_u64().expect("an entity");
@@ -112,7 +112,7 @@ async fn a_client_that_never_acknowledges_keeps_getting_whole_snapshots() {
 }
 
 #[tokio::test]
-async fn every_bad_ticket_is_told_why() {
+async fn every_bad_ticket_is_refused_with_its_reason() {
     let server = TestServer::start().await;
     let good = server.ticket("world_test", "Ada", 60);
     let cases = [
@@ -189,7 +189,10 @@ async fn bytes_that_are_no_messages_end_that_connection_only() {
     ];
     for (bytes, reason) in cases {
         let closed = server.send_binary_until_closed(bytes).await;
-        assert!(closed.contains(reason), "{closed:?} should tell: {reason}");
+        assert!(
+            closed.contains(reason),
+            "{closed:?} should contain: {reason}"
+        );
     }
     let oversized = vec![0u8; 1024 * 1024];
     let closed = server.send_binary_until_closed(oversized).await;
@@ -218,7 +221,8 @@ async fn who_sends_far_more_inputs_than_ticks_is_warned_then_kicked() {
     let mut honest = Stranger::join(&server, "Ada").await;
     let mut eve = Stranger::join(&server, "Eve").await;
     let (mut codes, mut seq) = (Vec::new(), 0);
-    // A server that is late itself blames nobody: so it may take a while.
+    // A server that is late itself closes no slow client, so this may take a
+    // while.
     let reason = 'kicked: loop {
         let inputs: Vec<_> = (seq + 1..=seq + 120)
             .map(|seq| json!({ "seq": seq }))
@@ -254,7 +258,7 @@ async fn who_sends_far_more_inputs_than_ticks_is_warned_then_kicked() {
 }
 
 #[tokio::test]
-async fn a_burst_of_events_waits_its_turn_and_is_heard() {
+async fn a_burst_of_events_is_queued_and_received() {
     const EVENTS: u32 = 450;
     let server = TestServer::start().await;
     let mut eve = Stranger::join(&server, "Eve").await;
@@ -266,7 +270,7 @@ async fn a_burst_of_events_waits_its_turn_and_is_heard() {
     // Fewer than may come at once: each is taken, in order.
     for seq in first..first + EVENTS {
         loop {
-            let message = eve.next().await.expect("the line holds");
+            let message = eve.next().await.expect("the connection is open");
             assert_ne!(message["kind"], "error", "{message}");
             if message["kind"] == "ack" && message["seq"].as_u64() >= Some(first.into()) {
                 assert_eq!(message["seq"], seq);
@@ -279,7 +283,7 @@ async fn a_burst_of_events_waits_its_turn_and_is_heard() {
 }
 
 #[tokio::test]
-async fn a_player_who_joins_twice_keeps_one_character() {
+async fn a_player_who_joins_twice_has_one_character() {
     let server = TestServer::start().await;
     let first = Stranger::join(&server, "Ada").await;
     let mut second = Stranger::join(&server, "Ada").await;
@@ -291,7 +295,7 @@ async fn a_player_who_joins_twice_keeps_one_character() {
 }
 
 #[tokio::test]
-async fn repeated_skipped_and_huge_inputs_move_nobody_faster() {
+async fn repeated_skipped_and_huge_inputs_make_no_player_faster() {
     let server = TestServer::start().await;
     let mut eve = Stranger::join(&server, "Eve").await;
     let id = eve.welcome["entityId"].as_u64().expect("an entity");
@@ -334,7 +338,7 @@ async fn a_lost_player_resumes_where_they_were() {
         .to_owned();
     let entity = ada.welcome["entityId"].clone();
     ada.next_of("snapshot").await;
-    ada.drop_line().await;
+    ada.disconnect().await;
     let mut again = Stranger::resume(&server, &token).await.expect("resumes");
     assert_eq!(again.welcome["entityId"], entity);
     again.command("session", "ping", json!({})).await;

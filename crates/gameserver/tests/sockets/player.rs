@@ -1,4 +1,4 @@
-//! Our own client, on a line that can be cut.
+//! Our own client, on a connection that the test can cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use frolic_client::{Client, ClientEvent};
 use frolic_protocol::message::Resumption;
 use frolic_protocol::{Args, Value};
 
-use crate::line::{Line, Transport};
+use crate::connection::{Connection, Transport};
 use crate::server::TestServer;
 
 pub struct Player {
@@ -20,11 +20,12 @@ pub struct Player {
     /// Whether the server said that something was lost.
     pub lost: bool,
     name: String,
-    line: Option<Line>,
-    /// Lines that nobody reads any more, and the server believes in.
-    dead: Vec<Line>,
+    connection: Option<Connection>,
+    /// Connections that are no longer read and that the server believes to be
+    /// alive.
+    dead: Vec<Connection>,
     began: Instant,
-    heard: BTreeMap<String, Vec<u32>>,
+    received: BTreeMap<String, Vec<u32>>,
 }
 
 impl Player {
@@ -36,52 +37,52 @@ impl Player {
             shown: BTreeSet::new(),
             lost: false,
             name: name.to_owned(),
-            line: None,
+            connection: None,
             dead: Vec::new(),
             began: Instant::now(),
-            heard: BTreeMap::new(),
+            received: BTreeMap::new(),
         }
     }
 
     pub async fn connect(&mut self, server: &TestServer, transport: Transport) {
-        let line = Line::open(server, transport).await;
-        self.introduce(server, line).await;
+        let connection = Connection::open(server, transport).await;
+        self.introduce(server, connection).await;
     }
 
     /// Connects by WebTransport as soon as the server has room for it.
     pub async fn connect_when_admitted(&mut self, server: &TestServer) {
         let port = server.webtransport.port;
-        let line = loop {
-            if let Ok(line) = Line::try_open_webtransport(server, port).await {
-                break line;
+        let connection = loop {
+            if let Ok(connection) = Connection::try_open_webtransport(server, port).await {
+                break connection;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
-        self.introduce(server, line).await;
+        self.introduce(server, connection).await;
     }
 
-    /// Connects by WebTransport through a line that listens at a port.
+    /// Connects by WebTransport through a relay that listens at a port.
     pub async fn connect_at(&mut self, server: &TestServer, port: u16) {
-        let line = Line::open_webtransport(server, port).await;
-        self.introduce(server, line).await;
+        let connection = Connection::open_webtransport(server, port).await;
+        self.introduce(server, connection).await;
     }
 
-    async fn introduce(&mut self, server: &TestServer, line: Line) {
-        self.line = Some(line);
+    async fn introduce(&mut self, server: &TestServer, connection: Connection) {
+        self.connection = Some(connection);
         let ticket = server.ticket("world_test", &self.name, 60);
         self.client.handshake(Some(ticket), None, None);
         self.flush().await;
     }
 
-    /// Closes the line, whatever is on its way.
+    /// Closes the connection and discards everything in flight.
     pub fn cut(&mut self) {
-        self.line = None;
+        self.connection = None;
         self.client.reconnect();
     }
 
-    /// The line is dead, and the server has not noticed.
+    /// The connection is dead, but the server has not noticed.
     pub fn vanish(&mut self) {
-        self.dead.extend(self.line.take());
+        self.dead.extend(self.connection.take());
         self.client.reconnect();
     }
 
@@ -90,8 +91,8 @@ impl Player {
     }
 
     /// The numbers that came with events of a name.
-    pub fn heard(&self, name: &str) -> &[u32] {
-        self.heard.get(name).map_or(&[], Vec::as_slice)
+    pub fn received(&self, name: &str) -> &[u32] {
+        self.received.get(name).map_or(&[], Vec::as_slice)
     }
 
     pub fn fire(&mut self, name: &str, number: u32) {
@@ -100,16 +101,16 @@ impl Player {
     }
 
     pub async fn flush(&mut self) {
-        self.try_flush().await.expect("the line holds");
+        self.try_flush().await.expect("the connection is open");
     }
 
-    /// Says what is due.
+    /// Sends what is due.
     ///
     /// # Errors
-    /// Why the line is over.
+    /// Fails when the connection has ended; the error is the reason.
     pub async fn try_flush(&mut self) -> Result<(), String> {
-        match &mut self.line {
-            Some(line) => line.send(&mut self.client).await,
+        match &mut self.connection {
+            Some(connection) => connection.send(&mut self.client).await,
             None => Ok(()),
         }
     }
@@ -133,7 +134,7 @@ impl Player {
         self.play_with(time, &mut |_| ()).await;
     }
 
-    /// The same for somebody who wants to see what happens.
+    /// Like `play`, and passes each event to `watch`.
     pub async fn play_with(
         &mut self,
         time: Duration,
@@ -160,11 +161,11 @@ impl Player {
     /// Reads once.
     ///
     /// # Errors
-    /// Why the line is over.
+    /// Fails when the connection has ended; the error is the reason.
     pub async fn read(&mut self) -> Result<(), String> {
         let now_ms = self.now_ms();
-        match &mut self.line {
-            Some(line) => line.receive(&mut self.client, now_ms).await,
+        match &mut self.connection {
+            Some(connection) => connection.receive(&mut self.client, now_ms).await,
             None => std::future::pending().await,
         }
     }
@@ -173,7 +174,7 @@ impl Player {
         match event {
             ClientEvent::Remote { name, args } => {
                 if let [Value::Number(number)] = args.0.as_slice() {
-                    self.heard.entry(name).or_default().push(*number as u32);
+                    self.received.entry(name).or_default().push(*number as u32);
                 }
             }
             ClientEvent::Welcome(welcome) => {

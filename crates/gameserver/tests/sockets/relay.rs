@@ -1,5 +1,5 @@
-//! A bad line: passes UDP packets on, late, out of order, not all of them, and
-//! only so many bytes a second.
+//! A bad connection: relays UDP packets late, out of order, not all of them,
+//! and only at a limited rate.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,18 +14,18 @@ use tokio::time::{Instant, sleep_until};
 /// Longer than any packet.
 const PACKET_BYTES_MAX: usize = 2048;
 
-/// How bad one direction of a line is.
+/// The quality of one direction of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Quality {
     /// How long a packet takes at least.
     pub delay: Duration,
     /// By how much more at the most.
     pub jitter: Duration,
-    /// What part of all packets is lost.
+    /// The share of packets that are lost.
     pub loss: f32,
-    /// What fits through in a second; none: everything.
+    /// Capacity in bytes per second; none: unlimited.
     pub bytes_per_s: Option<u32>,
-    /// What waits for its turn at the most; the rest is lost.
+    /// Longest queue in bytes; packets beyond it are lost.
     pub queue_bytes: u32,
 }
 
@@ -46,7 +46,7 @@ impl Quality {
     };
 }
 
-/// A line to a server for one client. It ends with this.
+/// A relay to a server for one client. It ends when this is dropped.
 pub struct Relay {
     /// Where the client finds it.
     pub port: u16,
@@ -60,7 +60,8 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// A line to a port of this machine: how it is to the server, and from it.
+    /// Starts a relay to a port of this machine, with a quality for each
+    /// direction.
     pub async fn start(server_port: u16, up: Quality, down: Quality, seed: u64) -> Self {
         let home = || UdpSocket::bind(("127.0.0.1", 0));
         let front = Arc::new(home().await.expect("a port"));
@@ -85,7 +86,7 @@ struct Way {
     random: Random,
     /// When everything is through that waits for its turn.
     free_at: Instant,
-    /// What is on its way, by when it arrives.
+    /// Packets in flight, by time of arrival.
     flying: BTreeMap<(Instant, u64), Vec<u8>>,
     count: u64,
 }

@@ -1,5 +1,5 @@
-//! Lost connections: players come back, and nothing they said or heard is
-//! lost, doubled or out of order.
+//! Lost connections: players reconnect, and no message in either direction is
+//! lost, duplicated or reordered.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use frolic_client::ClientEvent;
-use frolic_protocol::keep::Saved;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
-use frolic_protocol::resume::{KeptLog, KeptMessage};
+use frolic_protocol::persist::Saved;
+use frolic_protocol::resume::{PersistedLog, PersistedMessage};
 use frolic_protocol::{Args, ClientMessage, ServerMessage, Value};
 use serde_json::json;
 
-use crate::line::Transport;
+use crate::connection::Transport;
 use crate::player::Player;
 use crate::server::{Shelf, TestServer};
 use crate::stranger::Stranger;
@@ -56,8 +56,8 @@ async fn cut_again_and_again(transport: Transport) {
     ada.connect(&server, transport).await;
     let mut fired = 0;
     let mut turn = 0u32;
-    while ada.heard("Echo").len() < EVENTS as usize {
-        let came = ada.heard("Echo").len();
+    while ada.received("Echo").len() < EVENTS as usize {
+        let came = ada.received("Echo").len();
         assert!(ada.played() < PATIENCE, "{came} came");
         turn += 1;
         for _ in 0..5.min(EVENTS - fired) {
@@ -65,12 +65,13 @@ async fn cut_again_and_again(transport: Transport) {
             ada.fire("Number", fired);
         }
         if turn.is_multiple_of(47) && fired < EVENTS {
-            // The last words were written, and nobody knows how far they got.
+            // The last messages were written, but it is unknown whether they
+            // arrived.
             ada.flush().await;
             if turn.is_multiple_of(94) {
                 ada.cut();
             } else {
-                // The server does not hear of it until the player is back.
+                // The server notices only when the player is back.
                 ada.vanish();
             }
             for _ in 0..3.min(EVENTS - fired) {
@@ -93,7 +94,7 @@ async fn cut_again_and_again(transport: Transport) {
         ada.play(Duration::from_millis(20)).await;
     }
     ada.play(Duration::from_millis(300)).await;
-    assert_eq!(ada.heard("Echo"), (1..=EVENTS).collect::<Vec<_>>());
+    assert_eq!(ada.received("Echo"), (1..=EVENTS).collect::<Vec<_>>());
     assert!(!ada.lost);
     let resumed = ada.welcomes.iter().filter(|w| **w == Resumption::Resumed);
     assert!(resumed.count() >= 3, "{:?}", ada.welcomes);
@@ -102,8 +103,8 @@ async fn cut_again_and_again(transport: Transport) {
     server.stop().await;
 }
 
-/// What gathered while the line was gone is far more than one WebSocket
-/// message may have, and leaves at once.
+/// Messages queued while disconnected exceed the limit of one WebSocket
+/// message, and are sent at once.
 #[tokio::test]
 async fn a_large_burst_after_a_return_arrives_over_a_websocket() {
     a_large_burst_after_a_return(Transport::WebSocket).await;
@@ -132,12 +133,16 @@ async fn a_large_burst_after_a_return(transport: Transport) {
             .fire_server("Letter".into(), letter(number, 1000));
     }
     ada.connect(&server, transport).await;
-    while ada.heard("Echo").len() < LETTERS_SENT as usize {
-        assert!(ada.played() < PATIENCE, "{} came", ada.heard("Echo").len());
+    while ada.received("Echo").len() < LETTERS_SENT as usize {
+        assert!(
+            ada.played() < PATIENCE,
+            "{} came",
+            ada.received("Echo").len()
+        );
         ada.play(Duration::from_millis(20)).await;
     }
     ada.play(Duration::from_millis(300)).await;
-    assert_eq!(ada.heard("Echo"), (1..=LETTERS_SENT).collect::<Vec<_>>());
+    assert_eq!(ada.received("Echo"), (1..=LETTERS_SENT).collect::<Vec<_>>());
     assert_eq!(ada.welcomes, [Resumption::New, Resumption::Resumed]);
     assert!(!ada.lost);
     server.stop().await;
@@ -153,7 +158,8 @@ async fn the_longest_message_is_taken_over_webtransport() {
     the_longest_message_is_taken(Transport::WebTransport).await;
 }
 
-/// What the client lets pass the server takes; what it refuses ends nothing.
+/// The server accepts every call that the client sends; a refused call does not
+/// close the connection.
 async fn the_longest_message_is_taken(transport: Transport) {
     let server = TestServer::start_with(&[LETTERS, ECHO]).await;
     let mut ada = Player::new("Ada");
@@ -166,7 +172,7 @@ async fn the_longest_message_is_taken(transport: Transport) {
         let mut values = vec![text(16 * 1024); 3];
         values.push(text(last));
         ClientMessage::Event {
-            name: "Nobody listens".into(),
+            name: "No handler".into(),
             args: Args(values),
         }
     };
@@ -176,7 +182,7 @@ async fn the_longest_message_is_taken(transport: Transport) {
     ada.client.send(&event(longest));
     ada.fire("Number", 1);
     let mut codes = Vec::new();
-    while ada.heard("Echo").is_empty() {
+    while ada.received("Echo").is_empty() {
         assert!(ada.played() < PATIENCE);
         ada.play_with(Duration::from_millis(20), &mut |event| {
             if let ClientEvent::Error { code, .. } = event {
@@ -186,26 +192,31 @@ async fn the_longest_message_is_taken(transport: Transport) {
         .await;
     }
     assert_eq!(codes, ["event_too_large"]);
-    assert_eq!(ada.welcomes, [Resumption::New], "the line held");
+    assert_eq!(
+        ada.welcomes,
+        [Resumption::New],
+        "the connection stayed open"
+    );
     server.stop().await;
 }
 
-/// Who loses one transport comes back by the other: a session is not a line.
+/// A player who loses one transport resumes over the other: a session is
+/// independent of its connection.
 #[tokio::test]
 async fn a_session_goes_on_over_the_other_transport() {
     let server = TestServer::start_with(&[ECHO]).await;
     let mut ada = Player::new("Ada");
-    let lines = [Transport::WebTransport, Transport::WebSocket];
+    let transports = [Transport::WebTransport, Transport::WebSocket];
     for number in 1..=6 {
-        ada.connect(&server, lines[number as usize % 2]).await;
+        ada.connect(&server, transports[number as usize % 2]).await;
         ada.fire("Number", number);
-        while ada.heard("Echo").len() < number as usize {
+        while ada.received("Echo").len() < number as usize {
             assert!(ada.played() < PATIENCE);
             ada.play(Duration::from_millis(20)).await;
         }
         ada.vanish();
     }
-    assert_eq!(ada.heard("Echo"), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(ada.received("Echo"), [1, 2, 3, 4, 5, 6]);
     assert_eq!(ada.welcomes[0], Resumption::New);
     assert_eq!(ada.welcomes[1..], [Resumption::Resumed; 5]);
     server.stop().await;
@@ -227,13 +238,13 @@ async fn a_restarted_server_knows_its_players_by_their_tokens() {
 
     let after = TestServer::start_on(&[ECHO], shelf).await;
     ada.connect(&after, Transport::WebSocket).await;
-    while ada.heard("Echo").is_empty() {
+    while ada.received("Echo").is_empty() {
         assert!(ada.played() < PATIENCE);
         ada.play(Duration::from_millis(20)).await;
     }
     assert_eq!(ada.welcomes, [Resumption::New, Resumption::Restarted]);
     assert_eq!(ada.players[0], ada.players[1]);
-    assert_eq!(ada.heard("Echo"), [1]);
+    assert_eq!(ada.received("Echo"), [1]);
     after.stop().await;
 }
 
@@ -249,7 +260,7 @@ async fn what_a_stopped_server_had_for_a_player_comes_from_the_next() {
         let server = TestServer::start_on(&[ECHO], shelf.clone()).await;
         ada.connect(&server, Transport::WebSocket).await;
         let unread = fired as usize + 20 * process;
-        while ada.welcomes.len() == process || ada.heard("Echo").len() < unread {
+        while ada.welcomes.len() == process || ada.received("Echo").len() < unread {
             assert!(ada.played() < PATIENCE);
             fired += 1;
             ada.fire("Number", fired);
@@ -266,28 +277,28 @@ async fn what_a_stopped_server_had_for_a_player_comes_from_the_next() {
                 fired += 1;
                 ada.fire("Number", fired);
             }
-            // Nobody listens any more in its last moments.
+            // The client stops reading just before the end.
             let _ = ada.try_flush().await;
         }
         ada.cut();
     }
     let server = TestServer::start_on(&[ECHO], shelf).await;
     ada.connect(&server, Transport::WebSocket).await;
-    while ada.heard("Echo").len() < fired as usize {
-        let came = ada.heard("Echo").len();
+    while ada.received("Echo").len() < fired as usize {
+        let came = ada.received("Echo").len();
         assert!(ada.played() < PATIENCE, "{came} of {fired} came");
         ada.play(Duration::from_millis(20)).await;
     }
     ada.play(Duration::from_millis(300)).await;
-    assert_eq!(ada.heard("Echo"), (1..=fired).collect::<Vec<_>>());
+    assert_eq!(ada.received("Echo"), (1..=fired).collect::<Vec<_>>());
     assert!(!ada.lost);
     assert_eq!(ada.welcomes[1..], [Resumption::Restarted; PROCESSES]);
     server.stop().await;
 }
 
-/// What was stored last is all that is left of a process that is killed.
+/// The last persisted state is all that remains of a killed process.
 #[tokio::test]
-async fn a_killed_server_leaves_what_it_had_for_whoever_was_away() {
+async fn a_killed_server_persisted_the_queue_of_disconnected_players() {
     let shelf = Arc::<Shelf>::default();
     let before = TestServer::start_on(&[], shelf.clone()).await;
     let mut ada = Stranger::join(&before, "Ada").await;
@@ -299,7 +310,7 @@ async fn a_killed_server_leaves_what_it_had_for_whoever_was_away() {
     let say = |text: &str| json!({ "text": text });
     ada.command("chat", "say", say("one")).await;
     let received = eve.next_chat().await["n"].as_u64().expect("a number");
-    eve.drop_line().await;
+    eve.disconnect().await;
     ada.command("chat", "say", say("two")).await;
     for text in ["one", "two"] {
         assert_eq!(ada.next_chat().await["text"], text);
@@ -307,9 +318,9 @@ async fn a_killed_server_leaves_what_it_had_for_whoever_was_away() {
     let left = |saved: &Saved| {
         let mut players = saved.players.iter();
         let eve = players.find(|player| player.player_id == "client_Eve")?;
-        KeptLog::from_bytes(&eve.told, &|_| true)
+        PersistedLog::from_bytes(&eve.told, &|_| true)
     };
-    let is_second = |kept: &KeptMessage| matches!(&kept.message, ServerMessage::Chat { text, .. } if text == "two");
+    let is_second = |persisted: &PersistedMessage| matches!(&persisted.message, ServerMessage::Chat { text, .. } if text == "two");
     shelf
         .until(|saved| left(saved).is_some_and(|log| log.messages.iter().any(is_second)))
         .await;
@@ -321,9 +332,9 @@ async fn a_killed_server_leaves_what_it_had_for_whoever_was_away() {
     before.stop().await;
 
     let after = TestServer::start_on(&[], killed).await;
-    // The line breaks before the first welcome is read.
+    // The connection breaks before the first welcome is read.
     let deaf = Stranger::resume_from(&after, &token, received).await;
-    deaf.drop_line().await;
+    deaf.disconnect().await;
     let mut eve = Stranger::resume_from(&after, &token, received).await;
     assert_eq!(eve.welcome["resumption"], "restarted");
     assert_eq!(eve.welcome["sent"], received);
@@ -346,9 +357,9 @@ Network.OnClientInvoke("Quick", function(player) return 2 end)
 "#,
 );
 
-/// Whoever waits for an answer would wait for ever.
+/// Without an answer the caller would wait forever.
 #[tokio::test]
-async fn a_call_that_no_process_answers_is_told_so_once() {
+async fn a_call_that_no_process_answers_fails_exactly_once() {
     let shelf = Arc::<Shelf>::default();
     let before = TestServer::start_on(&[SLOW], shelf.clone()).await;
     let mut ada = Stranger::join(&before, "Ada").await;
@@ -376,13 +387,17 @@ async fn a_call_that_no_process_answers_is_told_so_once() {
     let after = TestServer::start_on(&[SLOW], shelf).await;
     let mut ada = Stranger::resume_from(&after, &token, received).await;
     for id in [json!(7), json!(label)] {
-        let told = ada.next_of_feature("network.result").await;
-        assert_eq!((&told["id"], &told["ok"]), (&id, &json!(false)), "{told}");
+        let result = ada.next_of_feature("network.result").await;
+        assert_eq!(
+            (&result["id"], &result["ok"]),
+            (&id, &json!(false)),
+            "{result}"
+        );
         assert!(
-            told["error"]
+            result["error"]
                 .as_str()
                 .is_some_and(|why| why.contains("restarted")),
-            "{told}"
+            "{result}"
         );
     }
     let call = json!({ "id": 9, "name": "Quick", "args": [] });
@@ -392,7 +407,7 @@ async fn a_call_that_no_process_answers_is_told_so_once() {
 }
 
 #[tokio::test]
-async fn a_stranger_hears_what_was_said_while_away_exactly_once() {
+async fn a_json_client_receives_messages_from_its_absence_exactly_once() {
     let server = TestServer::start().await;
     let mut ada = Stranger::join(&server, "Ada").await;
     let mut eve = Stranger::join(&server, "Eve").await;
@@ -405,7 +420,7 @@ async fn a_stranger_hears_what_was_said_while_away_exactly_once() {
     let first = eve.next_chat().await;
     assert_eq!(first["text"], "one");
     let received = first["n"].as_u64().expect("a number");
-    eve.drop_line().await;
+    eve.disconnect().await;
     ada.command("chat", "say", say("two")).await;
     assert_eq!(ada.next_chat().await["text"], "one");
     assert_eq!(ada.next_chat().await["text"], "two");
@@ -434,14 +449,14 @@ async fn a_token_works_until_the_welcome_that_brings_the_next_has_arrived() {
     let (token, entity) = (token_of(&ada), ada.welcome["entityId"].clone());
     ada.command("session", "ping", json!({})).await;
     ada.next_of("pong").await;
-    ada.drop_line().await;
-    // The line breaks again and again before the client has read a word.
+    ada.disconnect().await;
+    // The connection breaks again and again before the client has read a byte.
     for _ in 0..3 {
         let mut deaf = Stranger::connect(&server).await;
         let handshake = json!({ "resumeToken": token });
         deaf.command("session", "handshake", handshake).await;
         deaf.next_of("welcome").await;
-        deaf.drop_line().await;
+        deaf.disconnect().await;
     }
     let mut ada = Stranger::resume(&server, &token).await.expect("resumes");
     assert_eq!(ada.welcome["entityId"], entity);
@@ -458,7 +473,7 @@ async fn a_token_works_until_the_welcome_that_brings_the_next_has_arrived() {
     server.stop().await;
 }
 
-/// A ticket is used once. One that was used vouches for nobody either.
+/// A ticket is valid once. A used ticket does not prove an identity either.
 #[tokio::test]
 async fn a_used_ticket_does_not_bring_a_spent_token_back() {
     let server = TestServer::start().await;
@@ -492,12 +507,12 @@ async fn a_restarted_server_honours_a_token_until_its_welcome_has_arrived() {
     for _ in 0..3 {
         let ada = Stranger::resume_from(&after, &token, 0).await;
         assert_eq!(ada.welcome["resumption"], "restarted");
-        ada.drop_line().await;
+        ada.disconnect().await;
     }
     after.stop().await;
 }
 
-/// Nor does whoever was made to leave: a token is no ticket.
+/// A kicked player cannot resume either: a token is no ticket.
 #[tokio::test]
 async fn who_left_an_earlier_process_does_not_come_back_by_their_token() {
     let shelf = Arc::<Shelf>::default();
@@ -531,7 +546,7 @@ async fn what_came_behind_the_last_acknowledged_snapshot_comes_again() {
     // The game may have something to say as well.
     let mut newest = eve.next_chat().await["n"].clone();
     let tick = loop {
-        let message = eve.next().await.expect("the line holds");
+        let message = eve.next().await.expect("the connection is open");
         if message["kind"] == "snapshot" {
             break message["tick"].clone();
         }
@@ -542,7 +557,7 @@ async fn what_came_behind_the_last_acknowledged_snapshot_comes_again() {
     eve.command("session", "ack", json!({ "tick": tick })).await;
     let acknowledged = eve.seq();
     while eve.next_of("ack").await["seq"] != acknowledged {}
-    // Written to a line on which nobody reads any more.
+    // Written to a connection that is no longer read.
     ada.command("chat", "say", say("two")).await;
     for text in ["one", "two"] {
         assert_eq!(ada.next_chat().await["text"], text);
@@ -575,7 +590,7 @@ async fn answers_to_what_waited_do_not_reach_the_next_connection() {
     again.command("session", "handshake", handshake).await;
     let mut answers = Vec::new();
     for _ in 0..60 {
-        let message = again.next().await.expect("the line holds");
+        let message = again.next().await.expect("the connection is open");
         if matches!(message["kind"].as_str(), Some("ack" | "error")) {
             answers.push(message["seq"].as_u64());
         }

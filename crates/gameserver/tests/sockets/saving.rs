@@ -1,5 +1,5 @@
-//! While nothing can be stored, players know, and nobody is told that something is
-//! done.
+//! While nothing can be persisted, players are notified, and no operation is
+//! reported as done.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ fn shelf() -> Arc<Shelf> {
     })
 }
 
-/// Whether saving is delayed, once that is told.
-async fn told(stranger: &mut Stranger) -> bool {
+/// Whether saving is delayed, as the next message reports it.
+async fn saving_delayed(stranger: &mut Stranger) -> bool {
     loop {
         let event = stranger.next_of_feature("session").await;
         if event["action"] == "saving" {
@@ -28,18 +28,21 @@ async fn told(stranger: &mut Stranger) -> bool {
 }
 
 #[tokio::test]
-async fn players_are_told_that_saving_is_delayed_until_it_is_not() {
+async fn players_are_notified_while_saving_is_delayed() {
     let shelf = shelf();
     let server = TestServer::start_on(&[], shelf.clone()).await;
     let mut ada = Stranger::join(&server, "Ada").await;
     ada.next_of("snapshot").await;
     shelf.busy.store(true, Relaxed);
-    assert!(told(&mut ada).await);
+    assert!(saving_delayed(&mut ada).await);
     let mut ben = Stranger::join(&server, "Ben").await;
-    assert!(told(&mut ben).await, "who comes meanwhile is told, too");
+    assert!(
+        saving_delayed(&mut ben).await,
+        "a player who joins meanwhile is notified, too"
+    );
     shelf.busy.store(false, Relaxed);
-    assert!(!told(&mut ada).await);
-    assert!(!told(&mut ben).await);
+    assert!(!saving_delayed(&mut ada).await);
+    assert!(!saving_delayed(&mut ben).await);
     server.stop().await;
 }
 
@@ -55,7 +58,7 @@ async fn what_is_asked_from_outside_is_acknowledged_once_it_is_stored() {
     let mut answer = pin!(request.send());
     tokio::select! {
         answer = &mut answer => panic!("{answer:?} before it is stored"),
-        () = shelf.more_keep_tries(3) => {}
+        () = shelf.more_persist_tries(3) => {}
     }
     assert!(shelf.saved.lock().expect("whole").world.ops.is_empty());
     shelf.busy.store(false, Relaxed);

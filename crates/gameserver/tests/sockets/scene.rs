@@ -5,11 +5,12 @@ use serde_json::{Value as Json, json};
 use crate::server::TestServer;
 use crate::stranger::Stranger;
 
-/// What a client hears until its command is answered, and what the answer is.
+/// The events that a client receives until its command is answered, and the
+/// answer.
 async fn answer(stranger: &mut Stranger) -> Json {
     let seq = stranger.seq();
     loop {
-        let message = stranger.next().await.expect("the line holds");
+        let message = stranger.next().await.expect("the connection is open");
         let answers = message["kind"] == "ack" || message["kind"] == "error";
         if answers && message["seq"] == seq {
             return message;
@@ -29,7 +30,7 @@ async fn a_stranger_asks_for_the_scene_and_sees_the_ground() {
     assert_eq!(hash.len(), 64, "{hash}");
     let file = &crate::server::sample_files()["scene.json"];
     let file: Json = serde_json::from_slice(file).expect("JSON");
-    assert_eq!(event["scene"], file, "nothing in it is kept from players");
+    assert_eq!(event["scene"], file, "the whole scene is sent to players");
     let entities = event["scene"]["entities"].as_array().expect("entities");
     let ground = entities
         .iter()
@@ -45,7 +46,7 @@ async fn a_stranger_asks_for_the_scene_and_sees_the_ground() {
     server.stop().await;
 }
 
-/// More than one piece, and an NPC whose rounds are nobody's business.
+/// More than one piece, with an NPC whose patrol is not sent to clients.
 fn crowded() -> String {
     let mut entities = vec![
         json!({"id": 1, "name": "Spawn", "components": {"Transform": {"position": [0, 1, 0]}, "SpawnPoint": {}}}),
@@ -69,7 +70,7 @@ async fn a_large_scene_comes_in_pieces_between_snapshots_without_what_clients_do
     ada.command("session", "scene", json!({})).await;
     let (mut entities, mut snapshots, mut part) = (Vec::new(), 0, 0);
     loop {
-        let message = ada.next().await.expect("the line holds");
+        let message = ada.next().await.expect("the connection is open");
         snapshots += u32::from(message["kind"] == "snapshot");
         if message["feature"] != "scene" {
             continue;

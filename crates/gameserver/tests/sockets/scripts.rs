@@ -24,7 +24,7 @@ struct Visitor {
     socket: Socket,
     began: Instant,
     cache: HashMap<String, Vec<u8>>,
-    /// What it was told to run, and to replace.
+    /// The scripts that the client was told to run, and to replace.
     ran: Vec<String>,
     reloaded: Vec<(Vec<String>, Vec<String>)>,
     troubles: Vec<String>,
@@ -94,8 +94,8 @@ impl Visitor {
         while let Some(event) = self.client.take_event() {
             match event {
                 ClientEvent::ScriptManifest(manifest) => {
-                    let kept = self.cache.get(&manifest.hash).cloned();
-                    let known = kept.is_some_and(|b| self.client.offer_script(MANIFEST_PATH, b));
+                    let cached = self.cache.get(&manifest.hash).cloned();
+                    let known = cached.is_some_and(|b| self.client.offer_script(MANIFEST_PATH, b));
                     if !known {
                         self.client.request_missing_scripts();
                     }

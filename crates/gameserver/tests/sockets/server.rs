@@ -17,7 +17,7 @@ use frolic_protocol::fleet::{
     PublishScripts, PublishedScripts, ServerReady, WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
-use frolic_protocol::keep::{KeepBatch, KeepReply, Saved, SavedPlayer};
+use frolic_protocol::persist::{PersistBatch, PersistReply, Saved, SavedPlayer};
 use frolic_protocol::script::ScriptList;
 use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::store::{StoreAnswer, StoreAnswers, StoreBatch, StoreRequest};
@@ -30,7 +30,7 @@ use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-/// What the control plane of the tests keeps of a world.
+/// State of a world in the test's control plane.
 #[derive(Default)]
 pub struct Shelf {
     pub persistent: bool,
@@ -45,7 +45,7 @@ pub struct Shelf {
     pub players_max: u32,
     /// Seconds that scripts have at the end; as usual when it is 0.
     pub close_limit_s: u32,
-    /// Who was away at the last heartbeat.
+    /// Players who were away at the last heartbeat.
     pub away: watch::Sender<Vec<String>>,
     /// Whom players have blocked.
     pub blocks: Mutex<BTreeMap<String, Vec<String>>>,
@@ -55,15 +55,16 @@ pub struct Shelf {
     pub expelled: Mutex<Vec<Expelled>>,
     /// The process whose heartbeats are answered with an order to stop.
     pub stopping: AtomicU64,
-    /// Batches of what lasts that came, whether they were stored or not.
-    pub keep_tries: watch::Sender<u64>,
+    /// Persistence batches that arrived, whether they were stored or not.
+    pub persist_tries: watch::Sender<u64>,
     /// Whether the store takes its time with whatever it is asked.
     pub store_hangs: watch::Sender<bool>,
-    /// What came to the store.
+    /// Requests that reached the store.
     pub asked_store: watch::Sender<Vec<AskedStore>>,
 }
 
-/// What came to the store, and who was kept by then in which session.
+/// Requests that reached the store, and the players persisted by then, by
+/// session.
 #[derive(Clone)]
 pub struct AskedStore {
     pub batch: StoreBatch,
@@ -100,8 +101,8 @@ impl Shelf {
         found.expect("it is stored in time");
     }
 
-    fn keep(&self, batch: KeepBatch) -> Result<Json<KeepReply>, StatusCode> {
-        self.keep_tries.send_modify(|tries| *tries += 1);
+    fn keep(&self, batch: PersistBatch) -> Result<Json<PersistReply>, StatusCode> {
+        self.persist_tries.send_modify(|tries| *tries += 1);
         if self.replaced.load(Relaxed) || batch.epoch != self.epoch.load(Relaxed) {
             return Err(StatusCode::CONFLICT);
         }
@@ -113,7 +114,7 @@ impl Shelf {
         let fresh = batch.ops.into_iter().filter(|op| op.seq > newest);
         saved.world.ops.extend(fresh);
         for mut player in batch.players {
-            // What the store has noted of a session may be of a later moment.
+            // The session state stored with a write may be newer.
             let known = saved.players.iter().find(|known| {
                 known.player_id == player.player_id && known.session == player.session
             });
@@ -126,10 +127,11 @@ impl Shelf {
         let forgotten = |known: &SavedPlayer| batch.forget.contains(&known.player_id);
         saved.players.retain(|known| !forgotten(known));
         let seq = saved.world.newest();
-        Ok(Json(KeepReply { seq }))
+        Ok(Json(PersistReply { seq }))
     }
 
-    /// Answers every request with nothing, and keeps what goes with the writes.
+    /// Answers every request with nothing, and records the cursors sent with
+    /// writes.
     async fn store(&self, batch: StoreBatch) -> Json<StoreAnswers> {
         let sessions = {
             let saved = self.saved.lock().expect("whole");
@@ -145,7 +147,7 @@ impl Shelf {
         self.asked_store.send_modify(|all| all.push(asked));
         let mut hangs = self.store_hangs.subscribe();
         let over = hangs.wait_for(|hangs| !hangs).await.map(|_| ());
-        over.expect("somebody opens it");
+        over.expect("the gate is open");
         let mut saved = self.saved.lock().expect("whole");
         let newest = saved.world.newest();
         let fresh = batch.ops.iter().filter(|op| op.seq > newest).cloned();
@@ -177,9 +179,9 @@ impl Shelf {
         found.expect("it asks in time").expect("it runs").clone()
     }
 
-    /// Waits until so many more batches of what lasts have come.
-    pub async fn more_keep_tries(&self, count: u64) {
-        let mut tries = self.keep_tries.subscribe();
+    /// Waits until this many more persistence batches have arrived.
+    pub async fn more_persist_tries(&self, count: u64) {
+        let mut tries = self.persist_tries.subscribe();
         let wanted = *tries.borrow_and_update() + count;
         let found = tries.wait_for(|tries| *tries >= wanted);
         let found = tokio::time::timeout(tokio::time::Duration::from_secs(30), found).await;
@@ -189,7 +191,7 @@ impl Shelf {
 
 pub struct TestServer {
     pub address: SocketAddr,
-    /// Where WebTransport is, as the control plane was told.
+    /// The WebTransport address, as reported to the control plane.
     pub webtransport: WebTransportEndpoint,
     key: TicketKey,
     pub epoch: u64,
@@ -270,7 +272,7 @@ impl TestServer {
                 "/internal/worlds/world_test/keep",
                 post({
                     let shelf = shelf.clone();
-                    async move |Json(batch): Json<KeepBatch>| shelf.keep(batch)
+                    async move |Json(batch): Json<PersistBatch>| shelf.keep(batch)
                 }),
             )
             .route(
@@ -340,10 +342,10 @@ impl TestServer {
         let (ready, address) = oneshot::channel();
         let process = process();
         let task = process.spawn(async move {
-            let told = |address| {
+            let ready = |address| {
                 let _ = ready.send(address);
             };
-            if let Err(error) = frolic_gameserver::run(config, told).await {
+            if let Err(error) = frolic_gameserver::run(config, ready).await {
                 panic!("{error}");
             }
         });
@@ -409,7 +411,7 @@ impl TestServer {
         found.unwrap_or_else(|_| panic!("{name} stayed 0"));
     }
 
-    /// A ticket that runs out in so many seconds.
+    /// A ticket with this lifetime in seconds.
     pub fn ticket(&self, world_id: &str, name: &str, lasts_s: i64) -> String {
         sign(&self.key, &self.claims(world_id, name, lasts_s))
     }
@@ -470,7 +472,7 @@ fn process() -> Runtime {
     process.expect("a runtime")
 }
 
-/// What signs the scripts of test worlds.
+/// The key that signs the scripts of test worlds.
 pub fn signer() -> ManifestSigner {
     ManifestSigner::new(&[9; 32])
 }

@@ -1,11 +1,11 @@
-//! Clients that do not read: they pay for it, nobody else does.
+//! Clients that do not read: they lose updates, other clients do not.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::line::Transport;
+use crate::connection::Transport;
 use crate::player::Player;
 use crate::server::TestServer;
 use crate::stranger::Stranger;
@@ -53,21 +53,24 @@ async fn a_client_that_stops_reading_is_slowed_then_let_go_and_others_miss_nothi
         .await;
     assert!(server.metric("frolic_snapshots_skipped_total").await > 20.0);
 
-    let mut told = String::new();
+    let mut announced = String::new();
     let reason = loop {
         match eve.next().await {
-            Ok(message) if message["code"] == "kick" => told = message["message"].to_string(),
+            Ok(message) if message["code"] == "kick" => announced = message["message"].to_string(),
             Ok(_) => {}
             Err(reason) => break reason,
         }
     };
-    assert!(told.contains("too slowly"), "told {told:?} and {reason:?}");
+    assert!(
+        announced.contains("too slowly"),
+        "announced {announced:?} and {reason:?}"
+    );
     assert!(reason.contains("too slowly"), "closed with {reason:?}");
     others.await.expect("others are unaffected");
     server.stop().await;
 }
 
-/// Pours long texts over whoever asks for it, until they are gone.
+/// Floods each client that asks with long texts, until it has disconnected.
 const FIREHOSE: (&str, &str) = (
     "scripts/ServerScriptService/Firehose.luau",
     r#"local text = string.rep("all work and no play ", 700)

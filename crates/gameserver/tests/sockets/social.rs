@@ -1,5 +1,5 @@
-//! People in a world: looks that others see, chat that is kept between some,
-//! friends who arrive together, and those who have to go.
+//! Social features in a world: visible looks, blocked chat, friends who arrive
+//! together, and kicked players.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::server::{Shelf, TestServer};
 use crate::stranger::Stranger;
 
 #[tokio::test]
-async fn chat_is_filtered_before_anybody_reads_it() {
+async fn chat_is_filtered_before_it_is_sent() {
     let server = TestServer::start().await;
     let mut ada = Stranger::join(&server, "Ada").await;
     for (said, read) in [
@@ -63,21 +63,22 @@ async fn looks_of_the_ticket_are_seen_by_others() {
     server.stop().await;
 }
 
-/// What a player hears until a line that everybody hears.
-async fn heard_until(player: &mut Stranger, last: &str) -> Vec<String> {
-    let mut heard = Vec::new();
+/// Chat messages that a player receives until a message that all players
+/// receive.
+async fn received_until(player: &mut Stranger, last: &str) -> Vec<String> {
+    let mut received = Vec::new();
     loop {
-        let line = player.next_chat().await;
-        let text = line["text"].as_str().expect("text").to_owned();
+        let message = player.next_chat().await;
+        let text = message["text"].as_str().expect("text").to_owned();
         if text == last {
-            return heard;
+            return received;
         }
-        heard.push(text);
+        received.push(text);
     }
 }
 
 #[tokio::test]
-async fn chat_is_kept_between_those_who_blocked_each_other() {
+async fn blocked_players_do_not_receive_each_others_chat() {
     let shelf = Arc::new(Shelf::default());
     // Ada has blocked Eve before she came.
     shelf
@@ -95,16 +96,16 @@ async fn chat_is_kept_between_those_who_blocked_each_other() {
         .await
         .expect("asked")
         .forget();
-    // The answer is in the inbox before this line of chat is.
+    // The answer is queued before this chat message is.
     let say = |text: &str| json!({ "text": text });
     eve.command("chat", "say", say("from Eve")).await;
-    heard_until(&mut bob, "from Eve").await;
+    received_until(&mut bob, "from Eve").await;
     ada.command("chat", "say", say("from Ada")).await;
-    heard_until(&mut bob, "from Ada").await;
+    received_until(&mut bob, "from Ada").await;
     bob.command("chat", "say", say("from Bob")).await;
-    assert_eq!(heard_until(&mut ada, "from Bob").await, ["from Ada"]);
-    assert_eq!(heard_until(&mut eve, "from Bob").await, ["from Eve"]);
-    heard_until(&mut bob, "from Bob").await;
+    assert_eq!(received_until(&mut ada, "from Bob").await, ["from Ada"]);
+    assert_eq!(received_until(&mut eve, "from Bob").await, ["from Eve"]);
+    received_until(&mut bob, "from Bob").await;
 
     // She shows her again, and hides Bob while she is here.
     let hide = |id: &str, hidden: bool| json!({ "playerId": id, "hidden": hidden });
@@ -113,9 +114,9 @@ async fn chat_is_kept_between_those_who_blocked_each_other() {
     ada.command("chat", "hide", hide("client_Ada", true)).await;
     assert_eq!(ada.next_of("error").await["code"], "bad_player");
     bob.command("chat", "say", say("Bob again")).await;
-    heard_until(&mut eve, "Bob again").await;
+    received_until(&mut eve, "Bob again").await;
     eve.command("chat", "say", say("Eve again")).await;
-    assert_eq!(heard_until(&mut ada, "Eve again").await, [] as [&str; 0]);
+    assert_eq!(received_until(&mut ada, "Eve again").await, [] as [&str; 0]);
     server.stop().await;
 }
 
@@ -152,7 +153,7 @@ async fn an_invited_friend_arrives_beside() {
 }
 
 #[tokio::test]
-async fn whoever_is_suspended_is_shown_out_and_does_not_resume() {
+async fn a_suspended_player_is_disconnected_and_cannot_resume() {
     let shelf = Arc::new(Shelf::default());
     let server = TestServer::start_on(&[], shelf.clone()).await;
     let mut eve = Stranger::join(&server, "Eve").await;

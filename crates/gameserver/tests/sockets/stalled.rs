@@ -1,4 +1,5 @@
-//! A line that stalls and does not break: what was said meanwhile comes at once.
+//! A connection that stalls without breaking: everything sent meanwhile arrives
+//! at once.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use frolic_protocol::message::NumberedInput;
 use frolic_protocol::{Args, ClientMessage, Value, packet};
 use frolic_sim::character::CharacterInput;
 
-use crate::line::{Line, Transport};
+use crate::connection::{Connection, Transport};
 use crate::resume::ECHO;
 use crate::server::TestServer;
 
@@ -28,32 +29,35 @@ async fn what_counts_survives_stalled_webtransport() {
 
 async fn nothing_that_counts_is_lost(transport: Transport) {
     let server = TestServer::start_with(&[ECHO]).await;
-    let mut line = Line::open(&server, transport).await;
+    let mut connection = Connection::open(&server, transport).await;
     let mut client = Client::new();
     let ticket = server.ticket("world_test", "Ada", 60);
     client.handshake(Some(ticket), None, None);
-    line.send(&mut client).await.expect("the line holds");
+    connection
+        .send(&mut client)
+        .await
+        .expect("the connection is open");
     let is_welcome = |event: &ClientEvent| matches!(event, ClientEvent::Welcome(_));
-    until(&mut line, &mut client, is_welcome).await;
+    until(&mut connection, &mut client, is_welcome).await;
 
-    line.send_bytes(what_waited()).await;
-    let mut heard = Vec::new();
-    until(&mut line, &mut client, |event| {
+    connection.send_bytes(what_waited()).await;
+    let mut received = Vec::new();
+    until(&mut connection, &mut client, |event| {
         if let ClientEvent::Remote { name, args } = event
             && name == "Echo"
             && let [Value::Number(number)] = args.0.as_slice()
         {
-            heard.push(*number as u32);
+            received.push(*number as u32);
         }
-        heard.len() == EVENTS as usize
+        received.len() == EVENTS as usize
     })
     .await;
-    assert!(heard.iter().copied().eq(1..=EVENTS), "{heard:?}");
+    assert!(received.iter().copied().eq(1..=EVENTS), "{received:?}");
     server.stop().await;
 }
 
-/// Three inputs, an event, and so on, as they were written into a line that took
-/// them and brought nothing.
+/// Three inputs, an event, and so on, as written into a connection that
+/// accepted them without delivering.
 fn what_waited() -> Vec<u8> {
     let input = |seq| ClientMessage::Inputs {
         ack: None,
@@ -79,7 +83,11 @@ fn what_waited() -> Vec<u8> {
 }
 
 /// Reads until an event is as wanted.
-async fn until(line: &mut Line, client: &mut Client, mut wanted: impl FnMut(&ClientEvent) -> bool) {
+async fn until(
+    connection: &mut Connection,
+    client: &mut Client,
+    mut wanted: impl FnMut(&ClientEvent) -> bool,
+) {
     let search = async {
         loop {
             while let Some(event) = client.take_event() {
@@ -88,8 +96,8 @@ async fn until(line: &mut Line, client: &mut Client, mut wanted: impl FnMut(&Cli
                     return;
                 }
             }
-            let read = line.receive(client, 0.0).await;
-            read.expect("the line holds");
+            let read = connection.receive(client, 0.0).await;
+            read.expect("the connection is open");
         }
     };
     let found = tokio::time::timeout(PATIENCE, search).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::line::Transport;
+use crate::connection::Transport;
 use crate::player::Player;
 use crate::server::TestServer;
 

@@ -21,7 +21,7 @@ pub struct Stranger {
     source: SplitStream<Socket>,
     pub welcome: Json,
     pub warned: bool,
-    /// What the server closed the connection with.
+    /// The code and reason of the server's close frame.
     pub close_code: Option<u16>,
     seq: u32,
 }
@@ -64,7 +64,7 @@ impl Stranger {
         joined.expect("comes in")
     }
 
-    /// Comes back with a token, a new ticket and what it has heard.
+    /// Reconnects with a token, a new ticket and its receive count.
     pub async fn resume_from(server: &TestServer, token: &str, received: u64) -> Self {
         let payload = json!({ "resumeToken": token, "received": received });
         Self::handshake(server, payload).await.expect("resumes")
@@ -209,7 +209,7 @@ impl Stranger {
         found.unwrap_or_else(|_| panic!("no {kind} came"))
     }
 
-    /// The next line of chat.
+    /// The next chat message.
     pub async fn next_chat(&mut self) -> Json {
         loop {
             let event = self.next_of("event").await;
@@ -247,7 +247,7 @@ impl Stranger {
     }
 
     /// Goes without a word, as a lost connection does.
-    pub async fn drop_line(self) {
+    pub async fn disconnect(self) {
         drop(self.source.reunite(self.sink).expect("two halves"));
     }
 }

@@ -11,8 +11,8 @@ use crate::stranger::Stranger;
 
 const EVENTS: u32 = 300;
 
-/// Tells whoever asks the same numbers both ways.
-const TELLER: (&str, &str) = (
+/// Sends the same numbers reliably and unreliably, on request.
+const SENDER: (&str, &str) = (
     "scripts/ServerScriptService/Teller.luau",
     r#"Network.OnClientEvent("Tell", function(player)
     for number = 1, 300 do
@@ -26,7 +26,7 @@ end)
 
 #[tokio::test]
 async fn unreliable_events_are_lost_with_their_packets_and_the_others_are_not() {
-    let server = TestServer::start_with(&[TELLER]).await;
+    let server = TestServer::start_with(&[SENDER]).await;
     let (up, down) = (Quality::GOOD, Quality::BAD);
     let relay = Relay::start(server.webtransport.port, up, down, 5).await;
     let mut ada = Player::new("Ada");
@@ -35,12 +35,12 @@ async fn unreliable_events_are_lost_with_their_packets_and_the_others_are_not() 
         ada.play(Duration::from_millis(20)).await;
     }
     ada.fire("Tell", 1);
-    while ada.heard("Sure").len() < EVENTS as usize {
+    while ada.received("Sure").len() < EVENTS as usize {
         ada.play(Duration::from_millis(20)).await;
         assert!(ada.played() < Duration::from_secs(60), "they never came");
     }
-    assert!(ada.heard("Sure").iter().copied().eq(1..=EVENTS));
-    let mut maybe = ada.heard("Maybe").to_vec();
+    assert!(ada.received("Sure").iter().copied().eq(1..=EVENTS));
+    let mut maybe = ada.received("Maybe").to_vec();
     let came = maybe.len();
     maybe.sort_unstable();
     maybe.dedup();
@@ -52,22 +52,23 @@ async fn unreliable_events_are_lost_with_their_packets_and_the_others_are_not() 
 
 #[tokio::test]
 async fn an_unreliable_event_has_no_number_in_json() {
-    hear_in_json(TELLER).await;
+    receive_in_json(SENDER).await;
 }
 
-/// What was queued for the end of this tick is no reason to leave it out.
+/// A message queued for the end of this tick does not suppress the unreliable
+/// one.
 #[tokio::test]
 async fn an_unreliable_event_comes_behind_a_reliable_one_of_its_tick_in_json() {
-    let (path, text) = TELLER;
+    let (path, text) = SENDER;
     let mut lines: Vec<&str> = text.lines().collect();
     lines.swap(2, 3);
     let swapped = lines.join("\n");
     assert!(swapped.find("Sure") < swapped.find("Maybe"), "{swapped}");
-    hear_in_json((path, &swapped)).await;
+    receive_in_json((path, &swapped)).await;
 }
 
-async fn hear_in_json(teller: (&str, &str)) {
-    let server = TestServer::start_with(&[teller]).await;
+async fn receive_in_json(sender: (&str, &str)) {
+    let server = TestServer::start_with(&[sender]).await;
     let mut ada = Stranger::join(&server, "Ada").await;
     let payload = json!({ "name": "Tell", "args": [] });
     ada.command("network", "event", payload).await;

@@ -1,5 +1,5 @@
-//! How often passwords are tried: per account name, so that many addresses
-//! cannot share the work, and per address, so that one cannot try many names.
+//! Limits password attempts: per account name, so that many addresses cannot share the work of
+//! guessing one password, and per address, so that one address cannot try many names.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,12 +12,12 @@ use crate::error::ApiError;
 use crate::limits::RateLimiter;
 use crate::settings::LimitSettings;
 
-/// Names that are remembered at once.
+/// Account names that are tracked at the same time.
 const NAMES_MAX: usize = 50_000;
-/// An address may try this much more than a name: households share one.
+/// An address may make this many times more attempts than a name, because households share one.
 const ADDRESS_FACTOR: u32 = 4;
 
-/// Tries of passwords that are left.
+/// Remaining password attempts per account name and per address.
 pub struct Attempts {
     burst: f64,
     per_s: f64,
@@ -31,7 +31,7 @@ struct Tries {
 }
 
 impl Attempts {
-    /// Limits of `settings`.
+    /// Uses the limits of `settings`.
     pub fn new(settings: &LimitSettings) -> Self {
         let burst = settings.password_tries_burst.max(1);
         let per_s = settings.password_tries_per_s.max(0.000_1);
@@ -47,12 +47,11 @@ impl Attempts {
         }
     }
 
-    /// Takes one try at the password of the account with this key, from this
-    /// address. Taken before the password is looked at, so that tries at the
-    /// same moment count too.
+    /// Consumes one attempt at the password of the account with this key, from this address.
+    /// Callers do this before they verify the password, so that concurrent attempts count too.
     ///
     /// # Errors
-    /// 429 with the seconds to wait.
+    /// 429 with the seconds to wait, when no attempt is left.
     pub fn take(
         &self,
         name_key: &str,
@@ -68,8 +67,8 @@ impl Attempts {
             .map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))
     }
 
-    /// The password was right: the account's tries are all there again.
-    pub fn forgive(&self, name_key: &str) {
+    /// Restores all attempts of an account after a correct password.
+    pub fn reset(&self, name_key: &str) {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.remove(name_key);
     }
@@ -122,7 +121,7 @@ mod tests {
         assert!(attempts.take("bob", from(9), now).is_ok());
         let later = now + Duration::from_secs(10);
         assert!(attempts.take("ada", from(9), later).is_ok());
-        attempts.forgive("ada");
+        attempts.reset("ada");
         assert!(attempts.take("ada", from(9), later).is_ok());
     }
 

@@ -1,11 +1,11 @@
-//! Deleting an account. What is about the person goes at once; the row stays
-//! without a name, because games, worlds and reports of others point to it.
+//! Deletes an account. Personal data is deleted at once; the row stays without a name, because
+//! games, worlds and reports of other users reference it.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use sqlx::AnyConnection;
 
-use super::me::prove;
+use super::me::verify_password;
 use crate::Platform;
 use crate::admin::users::{lock_admins, refuse_last_admin};
 use crate::api::{DeleteAccountRequest, ErrorBody};
@@ -15,7 +15,7 @@ use crate::extract::ApiJson;
 use crate::limits::ClientAddress;
 use crate::{datastore, ids};
 
-/// Everything that is about nobody but the person.
+/// Statements that delete the data of one user and of no one else.
 const PERSONAL: [&str; 14] = [
     "DELETE FROM sessions WHERE user_id = $1",
     "DELETE FROM passwords WHERE user_id = $1",
@@ -33,8 +33,8 @@ const PERSONAL: [&str; 14] = [
     "DELETE FROM uploads WHERE user_id = $1",
 ];
 
-/// Deletes your account: name, password, sessions, keys, characters and what
-/// games kept about you. Your games leave the store.
+/// Deletes your account: name, password, sessions, keys, characters and the data that games stored
+/// about you. Your games are removed from the store.
 #[utoipa::path(
     post, path = "/api/me/delete", tag = "accounts", security(("bearer" = [])),
     request_body = DeleteAccountRequest,
@@ -42,10 +42,10 @@ const PERSONAL: [&str; 14] = [
         (status = 204),
         (status = 400, body = ErrorBody, description = "The name is not yours"),
         (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody, description = "The password is wrong; or an API key"),
-        (status = 409, body = ErrorBody, description = "Nobody could administer the platform any more"),
+        (status = 403, body = ErrorBody, description = "Wrong password, or the caller used an API key"),
+        (status = 409, body = ErrorBody, description = "This is the last admin account"),
         (status = 429, body = ErrorBody),
-        (status = 503, body = ErrorBody, description = "Too many at once"),
+        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn delete(
@@ -64,14 +64,14 @@ pub async fn delete(
             ),
         ));
     }
-    prove(&platform, &session, address, request.password).await?;
+    verify_password(&platform, &session, address, request.password).await?;
     let mut transaction = crate::db::begin(platform.db()).await?;
     lock_admins(&mut transaction).await?;
     if !take_name_away(&mut transaction, &session.user_id).await? {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "already_deleted",
-            "this account is deleted already",
+            "this account has already been deleted",
         ));
     }
     if session.role == Role::Admin {
@@ -88,7 +88,7 @@ pub async fn delete(
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;
-    platform.catalogue().forget();
+    platform.catalog_cache().invalidate();
     datastore::forget_player(&platform, &session.user_id).await?;
     tracing::info!(user_id = session.user_id, "account deleted");
     Ok(StatusCode::NO_CONTENT)
@@ -98,13 +98,13 @@ async fn take_name_away(
     connection: &mut AnyConnection,
     user_id: &str,
 ) -> Result<bool, sqlx::Error> {
-    let nobody = ids::new_id("deleted");
+    let placeholder = ids::new_id("deleted");
     let changed = sqlx::query(
         "UPDATE users SET username = $1, username_key = $2, kind = 'deleted', role = 'player'
          WHERE user_id = $3 AND kind IN ('guest', 'account')",
     )
-    .bind(&nobody)
-    .bind(&nobody)
+    .bind(&placeholder)
+    .bind(&placeholder)
     .bind(user_id)
     .execute(connection)
     .await?;

@@ -1,6 +1,6 @@
-//! Identities of other issuers: a JWT of Clerk, Auth0 or any OpenID
-//! provider, checked against the issuer's published keys. Whoever comes the
-//! first time gets an account; roles are always ours.
+//! Identities of other issuers: a JWT of Clerk, Auth0 or any OpenID provider, verified against the
+//! issuer's published keys. The first login of an identity creates an account; roles are always
+//! assigned by this platform.
 
 mod jwks;
 
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sqlx::Row;
 
 use super::register::promote_guest;
-use super::sessions::{self, Stay, User};
+use super::sessions::{self, SessionLifetime, User};
 use crate::Platform;
 use crate::api::{ErrorBody, IdentityLoginRequest, LoginResponse};
 use crate::auth::{AuthMethod, Kind, MaybeSession, Role, Session};
@@ -22,12 +22,12 @@ use crate::settings::IdentitySettings;
 use crate::{ids, names};
 use jwks::{KeyError, KeySet};
 
-/// Longest token that is looked at.
+/// Longest token that is parsed.
 const TOKEN_BYTES_MAX: usize = 8 * 1024;
 const SUBJECT_BYTES_MAX: usize = 255;
-/// Clocks differ a little.
+/// Tolerated difference between the issuer's clock and the platform's.
 const LEEWAY_S: f64 = 60.0;
-/// Never a shared secret: the published key would then be the secret.
+/// Never a symmetric algorithm: the published key would then be the secret.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -40,13 +40,13 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// The issuer that is trusted, and its keys.
+/// The trusted issuer and its keys.
 pub struct Identity {
     settings: IdentitySettings,
     keys: KeySet,
 }
 
-/// What of a JWT is used.
+/// The claims of a JWT that the platform uses.
 #[derive(Debug, Deserialize)]
 struct Claims {
     sub: String,
@@ -64,19 +64,19 @@ struct Claims {
 }
 
 impl Claims {
-    /// The name to begin with: what the issuer calls them, or a made-up one.
-    fn wanted_name(&self) -> String {
+    /// Initial user name: the name that the issuer gives, or a generated one.
+    fn initial_name(&self) -> String {
         let given = [
             &self.preferred_username,
             &self.username,
             &self.nickname,
             &self.name,
         ];
-        // Some issuers put an e-mail address there; nobody else needs that.
+        // Some issuers put an e-mail address there; other players must not see it.
         let mut given = given.into_iter().flatten();
         given
             .find_map(|name| names::clean(name.split('@').next().unwrap_or_default()))
-            .unwrap_or_else(|| names::made_up(ids::random_bytes()))
+            .unwrap_or_else(|| names::generate(ids::random_bytes()))
     }
 }
 
@@ -84,7 +84,7 @@ impl Identity {
     /// Trusts the issuer of `settings`.
     ///
     /// # Errors
-    /// When no HTTP client can be made.
+    /// When no HTTP client can be created.
     pub fn new(settings: IdentitySettings) -> Result<Self, reqwest::Error> {
         Ok(Self {
             keys: KeySet::new(&settings)?,
@@ -96,21 +96,23 @@ impl Identity {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(invalid("it is too long"));
         }
-        let header = decode_header(token).map_err(|_| invalid("it is no JWT"))?;
+        let header = decode_header(token).map_err(|_| invalid("it is not a JWT"))?;
         if !ALGORITHMS.contains(&header.alg) {
             return Err(invalid("its algorithm is not accepted"));
         }
         let key = self.keys.find(header.kid.as_deref(), header.alg).await;
         let key = key.map_err(|error| match error {
-            KeyError::Unknown => invalid("it is signed with a key that the issuer does not have"),
+            KeyError::Unknown => {
+                invalid("it is signed with a key that the issuer does not publish")
+            }
             KeyError::Unavailable => ApiError::unavailable(
                 "identity_unavailable",
-                "the issuer of identities does not answer; try again",
+                "the identity provider does not respond; try again",
                 5,
             ),
         })?;
         let mut validation = Validation::new(header.alg);
-        // Time is ours to check: it comes from the platform's clock.
+        // The lifetime is checked below, because the time comes from the platform's clock.
         validation.validate_exp = false;
         validation.validate_nbf = false;
         validation.set_issuer(&[&self.settings.issuer]);
@@ -126,12 +128,12 @@ impl Identity {
         }
         let claims = decode::<Claims>(token, &key, &validation)
             .map_err(|error| {
-                tracing::debug!(%error, "a JWT was refused");
+                tracing::debug!(%error, "rejected a JWT");
                 invalid("its signature, issuer or audience is wrong")
             })?
             .claims;
         let now_s = now_ms as f64 / 1000.0;
-        // Also when it is not a number.
+        // A lifetime that is not a number counts as expired.
         if claims.exp.is_nan() || claims.exp + LEEWAY_S <= now_s {
             return Err(ApiError::unauthorized(
                 "session_expired",
@@ -148,15 +150,15 @@ impl Identity {
     }
 }
 
-/// Whether this could be a JWT: three parts.
-pub fn looks_like_one(token: &str) -> bool {
+/// Whether the token has the three parts of a JWT.
+pub fn is_jwt(token: &str) -> bool {
     token.bytes().filter(|byte| *byte == b'.').count() == 2
 }
 
-/// Who a JWT stands for, where it is sent as the bearer token itself.
+/// Session for a JWT that is sent as the bearer token itself.
 ///
 /// # Errors
-/// 401 when it is not valid, 503 when the issuer's keys cannot be had.
+/// 401 when the JWT is not valid, 503 when the issuer's keys cannot be fetched.
 pub async fn session(platform: &Platform, token: &str) -> Result<Session, ApiError> {
     let identity = platform.identity().ok_or_else(off)?;
     let claims = identity.check(token, platform.clock().now_ms()).await?;
@@ -172,9 +174,8 @@ pub async fn session(platform: &Platform, token: &str) -> Result<Session, ApiErr
     })
 }
 
-/// Opens a session for a JWT of the issuer that this platform trusts. With a
-/// guest's token, and an identity that is new here, that guest becomes the
-/// account.
+/// Opens a session for a JWT of the issuer that this platform trusts. If the request also carries a
+/// guest's token and the identity is new, that guest becomes the account.
 #[utoipa::path(
     post, path = "/api/login/identity", tag = "accounts", security((), ("bearer" = [])),
     request_body = IdentityLoginRequest,
@@ -182,9 +183,9 @@ pub async fn session(platform: &Platform, token: &str) -> Result<Session, ApiErr
         (status = 200, body = LoginResponse),
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody, description = "The JWT or the guest's token is not valid"),
-        (status = 404, body = ErrorBody, description = "This platform trusts no issuer"),
+        (status = 404, body = ErrorBody, description = "No issuer is configured"),
         (status = 429, body = ErrorBody),
-        (status = 503, body = ErrorBody, description = "The issuer does not answer"),
+        (status = 503, body = ErrorBody, description = "The issuer does not respond"),
     )
 )]
 pub async fn login(
@@ -200,7 +201,14 @@ pub async fn login(
     let user = find_or_create(&platform, identity, &claims, guest).await?;
     let mut transaction = crate::db::begin(platform.db()).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, Stay::Brief).await?;
+    let response = sessions::open(
+        &platform,
+        &mut transaction,
+        &user,
+        &device,
+        SessionLifetime::Short,
+    )
+    .await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     Ok(Json(response))
@@ -224,7 +232,7 @@ async fn find_or_create(
             user
         }
         None => {
-            let wanted = claims.wanted_name();
+            let wanted = claims.initial_name();
             sessions::create_user(&mut transaction, &wanted, Kind::Account, now).await?
         }
     };
@@ -240,17 +248,14 @@ async fn find_or_create(
     .await?;
     if inserted.rows_affected() == 1 {
         transaction.commit().await?;
-        tracing::info!(
-            user_id = user.user_id,
-            "an identity came for the first time"
-        );
+        tracing::info!(user_id = user.user_id, "first login of an identity");
         return Ok(user);
     }
-    // Another request with the same JWT was first: theirs is the account.
+    // Another request with the same JWT created the account first; use that one.
     transaction.rollback().await?;
-    find(platform, identity, claims)
-        .await?
-        .ok_or_else(|| ApiError::unavailable("busy", "the account could not be made; try again", 1))
+    find(platform, identity, claims).await?.ok_or_else(|| {
+        ApiError::unavailable("busy", "the account could not be created; try again", 1)
+    })
 }
 
 async fn find(
@@ -278,15 +283,12 @@ async fn find(
 }
 
 fn invalid(why: &str) -> ApiError {
-    ApiError::unauthorized(
-        "invalid_token",
-        format!("this identity token is not accepted: {why}"),
-    )
+    ApiError::unauthorized("invalid_token", format!("invalid identity token: {why}"))
 }
 
 fn off() -> ApiError {
     ApiError::not_found(
         "identity_off",
-        "this platform trusts no other issuer of identities; log in with a password",
+        "this platform has no external identity provider; log in with a password",
     )
 }

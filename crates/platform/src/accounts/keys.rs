@@ -1,6 +1,5 @@
-//! API keys: bearer tokens for the command line and other programs. They do
-//! what their owner may do as a creator, last until revoked, and are kept as
-//! hashes.
+//! API keys: bearer tokens for the command line and other programs. A key has at most the rights of
+//! a creator, is valid until revoked, and is stored as a hash.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,27 +16,26 @@ use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
 use crate::ids;
 
-/// Tells a key from a session, and lets programs that look for lost secrets
-/// find one.
+/// Distinguishes a key from a session token, and lets secret scanners recognise one.
 const PREFIX: &str = "frolic_key_";
-/// Keys of one account.
+/// API keys per account.
 const KEYS_MAX: i64 = 20;
 const NAME_CHARS_MAX: usize = 40;
 const HINT_CHARS: usize = 4;
-/// When a key was used last is written this often at most: a program may make
-/// a thousand calls a minute.
+/// Minimum interval between writes of a key's last use, because a program may make a thousand calls
+/// a minute.
 const USE_WRITTEN_EVERY_MS: i64 = 60_000;
 
-/// Whether this could be a key.
-pub fn looks_like_one(token: &str) -> bool {
+/// Whether the token has the form of an API key.
+pub fn is_api_key(token: &str) -> bool {
     token.starts_with(PREFIX)
 }
 
-/// Who a key belongs to. It never carries the rights of moderators and
-/// administrators: those are for people who log in.
+/// Session of the key's owner. A key never carries the rights of moderators and admins: those
+/// require a person who logs in.
 ///
 /// # Errors
-/// 401 when it is not known.
+/// 401 when the key is unknown.
 pub async fn find(platform: &Platform, token: &str) -> Result<Session, ApiError> {
     let row = sqlx::query(
         "SELECT u.user_id, u.username, u.kind, u.role, k.key_id, k.last_used_at FROM api_keys k
@@ -49,7 +47,7 @@ pub async fn find(platform: &Platform, token: &str) -> Result<Session, ApiError>
     .ok_or_else(|| {
         ApiError::unauthorized(
             "invalid_token",
-            "this API key is not known or was revoked; make a new one in your account",
+            "this API key is unknown or was revoked; create a new one in your account",
         )
     })?;
     let now = platform.clock().now_ms();
@@ -69,7 +67,7 @@ pub async fn find(platform: &Platform, token: &str) -> Result<Session, ApiError>
     Ok(session)
 }
 
-/// Your keys.
+/// Your API keys.
 #[utoipa::path(
     get, path = "/api/me/keys", tag = "accounts", security(("bearer" = [])),
     responses((status = 200, body = ApiKeyList), (status = 401, body = ErrorBody))
@@ -93,16 +91,16 @@ pub async fn list(
     }))
 }
 
-/// Makes a key. The answer is the only place where it is shown.
+/// Creates an API key. The response is the only place where it is shown.
 #[utoipa::path(
     post, path = "/api/me/keys", tag = "accounts", security(("bearer" = [])),
     request_body = CreateKeyRequest,
     responses(
         (status = 201, body = CreatedKey),
-        (status = 400, body = ErrorBody, description = "A name that will not do"),
+        (status = 400, body = ErrorBody, description = "Invalid name"),
         (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody, description = "A guest, or an API key"),
-        (status = 409, body = ErrorBody, description = "You have as many as an account may have"),
+        (status = 403, body = ErrorBody, description = "The caller is a guest or used an API key"),
+        (status = 409, body = ErrorBody, description = "The account has the maximum number of keys"),
     )
 )]
 pub async fn create(
@@ -118,7 +116,7 @@ pub async fn create(
     let hint = &api_key[api_key.len() - HINT_CHARS..];
     let now = platform.clock().now_ms();
     let mut transaction = crate::db::begin(platform.db()).await?;
-    // Whoever makes two at once waits here, so that the count is right.
+    // This update locks the row, so that concurrent requests of one user count correctly.
     sqlx::query("UPDATE users SET last_seen_at = $1 WHERE user_id = $2")
         .bind(now)
         .bind(&session.user_id)
@@ -133,7 +131,7 @@ pub async fn create(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "too_many_keys",
-            format!("an account has {KEYS_MAX} API keys at most; revoke one that is not used"),
+            format!("an account can have at most {KEYS_MAX} API keys; revoke one that is not used"),
         ));
     }
     sqlx::query(
@@ -159,14 +157,14 @@ pub async fn create(
     Ok((StatusCode::CREATED, Json(CreatedKey { api_key, key })))
 }
 
-/// Revokes a key.
+/// Revokes an API key.
 #[utoipa::path(
     delete, path = "/api/me/keys/{key_id}", tag = "accounts", security(("bearer" = [])),
     params(("key_id" = String, Path)),
     responses(
         (status = 204),
         (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody, description = "With an API key"),
+        (status = 403, body = ErrorBody, description = "The caller used an API key"),
         (status = 404, body = ErrorBody, description = "You have no such key"),
     )
 )]
@@ -184,7 +182,7 @@ pub async fn revoke(
     if revoked.rows_affected() == 0 {
         return Err(ApiError::not_found(
             "key_not_found",
-            "you have no such API key; it may be revoked already",
+            "you have no such API key; it may already have been revoked",
         ));
     }
     Ok(StatusCode::NO_CONTENT)
@@ -201,7 +199,7 @@ fn key(row: &AnyRow) -> Result<ApiKey, sqlx::Error> {
     })
 }
 
-/// Any printable text of bounded length.
+/// Accepts any printable text of bounded length.
 fn key_name(typed: &str) -> Result<String, ApiError> {
     let name: String = typed
         .chars()
@@ -212,7 +210,7 @@ fn key_name(typed: &str) -> Result<String, ApiError> {
     if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
         return Err(ApiError::bad_request(
             "invalid_name",
-            format!("say in 1 to {NAME_CHARS_MAX} characters what the key is for"),
+            format!("name the key with 1 to {NAME_CHARS_MAX} characters"),
         ));
     }
     Ok(name.to_owned())

@@ -1,6 +1,6 @@
-//! Sign-in links: a secret in an address that opens one session, once. The
-//! program that runs the platform makes them for the person who started it, so
-//! that `frolic dev` knows its creator without a password.
+//! Sign-in links: a secret in a URL that opens one session, once. The program that runs the
+//! platform creates them for the person who started it, so that `frolic dev` knows its creator
+//! without a password.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use sqlx::Row;
 use tokio::sync::watch;
 
-use super::sessions::{self, Stay, User};
+use super::sessions::{self, SessionLifetime, User};
 use crate::Platform;
 use crate::api::{ErrorBody, LinkLoginRequest, LoginResponse};
 use crate::auth::{Kind, Role};
@@ -20,26 +20,26 @@ use crate::extract::ApiJson;
 use crate::ids;
 use crate::server::FromThisMachine;
 
-/// Links that wait to be used; one more replaces the oldest.
+/// Unused links; one more replaces the oldest.
 const LINKS_MAX: usize = 16;
 
-/// The links that were made and not used yet.
+/// Links that were issued and not used yet.
 #[derive(Default)]
 pub struct SignInLinks {
     waiting: Mutex<VecDeque<Link>>,
-    /// How many were used.
+    /// Number of links that were used.
     pub used: watch::Sender<u64>,
 }
 
 struct Link {
-    /// The secret itself is in the address and nowhere else.
+    /// Only the hash is stored; the secret itself is only in the URL.
     key_sha256: String,
     user_id: String,
     expires_at: i64,
 }
 
 impl SignInLinks {
-    /// Makes a secret that signs `user_id` in once, until `expires_at`.
+    /// Creates a secret that signs `user_id` in once, until `expires_at`.
     pub fn issue(&self, user_id: &str, expires_at: i64) -> String {
         let key = ids::new_token();
         let mut waiting = self.waiting();
@@ -54,12 +54,12 @@ impl SignInLinks {
         key
     }
 
-    /// Whom a secret signs in. It is worth nothing afterwards.
+    /// User whom the secret signs in. A secret works only once.
     pub fn redeem(&self, key: &str, now_ms: i64) -> Option<String> {
         let hash = ids::sha256_hex(key.as_bytes());
         let mut waiting = self.waiting();
         waiting.retain(|link| link.expires_at > now_ms);
-        // Hashes are compared: how long that takes says nothing of the secret.
+        // Comparing hashes makes the timing independent of the secret.
         let index = waiting.iter().position(|link| link.key_sha256 == hash)?;
         waiting.remove(index).map(|link| link.user_id)
     }
@@ -69,16 +69,16 @@ impl SignInLinks {
     }
 }
 
-/// Signs in with the secret of a link. Only from the machine that the platform
-/// runs on: the link is for the person who started it.
+/// Signs in with the secret of a link. Works only from the machine that the platform runs on,
+/// because the link is for the person who started it.
 #[utoipa::path(
     post, path = "/api/login/link", tag = "accounts",
     request_body = LinkLoginRequest,
     responses(
         (status = 200, body = LoginResponse),
         (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody, description = "The link was used, has expired, or never was one"),
-        (status = 403, body = ErrorBody, description = "From another machine"),
+        (status = 401, body = ErrorBody, description = "The link was used, has expired or is invalid"),
+        (status = 403, body = ErrorBody, description = "The request comes from another machine"),
         (status = 429, body = ErrorBody),
     )
 )]
@@ -109,7 +109,14 @@ pub async fn login(
     };
     let mut transaction = crate::db::begin(platform.db()).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, Stay::Brief).await?;
+    let response = sessions::open(
+        &platform,
+        &mut transaction,
+        &user,
+        &device,
+        SessionLifetime::Short,
+    )
+    .await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     platform
@@ -122,7 +129,7 @@ pub async fn login(
 fn link_used() -> ApiError {
     ApiError::unauthorized(
         "link_used",
-        "This sign-in link was used already or has expired. Use the newest one in the terminal.",
+        "This sign-in link was already used or has expired. Use the newest one in the terminal.",
     )
 }
 

@@ -1,4 +1,4 @@
-//! The account of whoever asks: shown, renamed, given another password.
+//! The caller's account: show it, rename it, change its password.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,7 +17,7 @@ use crate::extract::ApiJson;
 use crate::limits::ClientAddress;
 use crate::names;
 
-/// Who you are.
+/// Your account.
 #[utoipa::path(
     get, path = "/api/me", tag = "accounts", security(("bearer" = [])),
     responses((status = 200, body = Account), (status = 401, body = ErrorBody))
@@ -58,9 +58,9 @@ async fn account(platform: &Platform, session: Session) -> Result<Account, ApiEr
     request_body = RenameRequest,
     responses(
         (status = 200, body = Account),
-        (status = 400, body = ErrorBody, description = "A name that will not do"),
+        (status = 400, body = ErrorBody, description = "Invalid name"),
         (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody, description = "With an API key"),
+        (status = 403, body = ErrorBody, description = "The caller used an API key"),
         (status = 409, body = ErrorBody, description = "The name is taken"),
         (status = 429, body = ErrorBody),
     )
@@ -89,12 +89,12 @@ pub async fn rename(
     request_body = ChangePasswordRequest,
     responses(
         (status = 204),
-        (status = 400, body = ErrorBody, description = "A new password that will not do"),
+        (status = 400, body = ErrorBody, description = "The new password is not acceptable"),
         (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody, description = "The password so far is wrong; or a guest, or an API key"),
-        (status = 409, body = ErrorBody, description = "The password was changed meanwhile"),
+        (status = 403, body = ErrorBody, description = "Wrong current password, or the caller is a guest or used an API key"),
+        (status = 409, body = ErrorBody, description = "The password was changed by another request"),
         (status = 429, body = ErrorBody),
-        (status = 503, body = ErrorBody, description = "Too many at once"),
+        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn change_password(
@@ -106,7 +106,7 @@ pub async fn change_password(
     session.require_person()?;
     session.require_account()?;
     passwords::check(&request.new_password, &session.username)?;
-    let before = prove(&platform, &session, address, request.current_password).await?;
+    let before = verify_password(&platform, &session, address, request.current_password).await?;
     let hash = platform.passwords().hash(request.new_password).await?;
     let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
@@ -114,7 +114,7 @@ pub async fn change_password(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "password_changed",
-            "the password was changed by somebody else meanwhile; log in again",
+            "the password was changed by another session; log in again",
         ));
     }
     sessions::end_all(&mut transaction, &session.user_id, Some(&session.token)).await?;
@@ -123,7 +123,7 @@ pub async fn change_password(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Puts `hash` in the place of `before`; `false` when something else is there.
+/// Replaces the hash `before` by `hash`. Returns `false` if another hash is stored by now.
 async fn replace(
     connection: &mut AnyConnection,
     user_id: &str,
@@ -148,13 +148,13 @@ async fn replace(
     Ok(replaced.rows_affected() == 1)
 }
 
-/// Asks for the password of an account that has one: a session alone, left
-/// open on somebody's table, must not be enough to take the account. Answers
-/// the hash that it was checked against.
+/// Verifies the password of an account that has one, because a session left open on a shared
+/// machine must not be enough to take over the account. Returns the hash that it was verified
+/// against.
 ///
 /// # Errors
-/// 403 when it is wrong or missing, 429 after too many tries.
-pub(super) async fn prove(
+/// 403 when the password is wrong or missing, 429 after too many attempts.
+pub(super) async fn verify_password(
     platform: &Platform,
     session: &Session,
     address: Option<std::net::IpAddr>,
@@ -183,6 +183,6 @@ pub(super) async fn prove(
     if !matched.await? {
         return Err(wrong());
     }
-    platform.attempts().forgive(&key);
+    platform.attempts().reset(&key);
     Ok(Some(hash))
 }

@@ -1,5 +1,5 @@
-//! Passwords: which are accepted, and argon2id away from the async threads, a
-//! few at a time, because each takes memory and a core.
+//! Password rules and argon2id hashing on blocking threads. Only a few hashes are computed at the
+//! same time, because each needs memory and a core.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use tokio::sync::Semaphore;
 use crate::error::ApiError;
 use crate::{ids, names};
 
-/// Shorter passwords are guessed.
+/// Shorter passwords are too easy to guess.
 pub const CHARS_MIN: usize = 8;
-/// Longer ones only cost time.
+/// Longer passwords only cost time.
 const BYTES_MAX: usize = 1024;
 /// OWASP's smallest recommendation: 19 MiB, two passes, one lane.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
-/// Hashes that are computed at once.
+/// Hashes that are computed at the same time.
 const AT_ONCE: usize = 2;
-/// Requests that wait for their turn; who comes after them is sent away.
+/// Requests that may wait for a free thread; further ones are rejected.
 const WAITING_MAX: usize = 64;
 const SALT_BYTES: usize = 16;
 
-/// The first that anybody tries.
+/// The passwords that attackers try first.
 const COMMON: [&str; 24] = [
     "password",
     "passwort",
@@ -53,41 +53,41 @@ const COMMON: [&str; 24] = [
 
 /// Hashes and checks passwords.
 pub struct Hasher {
-    turns: Arc<Semaphore>,
+    computing: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
-    /// Checked when there is no account, so that it takes as long.
-    nobodys: String,
+    /// Verified when there is no account, so that the response takes as long.
+    dummy_hash: String,
 }
 
 impl Default for Hasher {
     fn default() -> Self {
         Self {
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            computing: Arc::new(Semaphore::new(AT_ONCE)),
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
-            nobodys: hash_now(&ids::new_token()).unwrap_or_default(),
+            dummy_hash: hash_now(&ids::new_token()).unwrap_or_default(),
         }
     }
 }
 
 impl Hasher {
-    /// The text to keep instead of the password.
+    /// Hash to store instead of the password.
     ///
     /// # Errors
-    /// 503 when too many wait already.
+    /// 503 when too many requests wait already.
     pub async fn hash(&self, password: String) -> Result<String, ApiError> {
         self.run(move || hash_now(&password))
             .await?
             .ok_or_else(failed)
     }
 
-    /// Whether this is the password behind `hash`; without a hash it takes as
-    /// long and is never so.
+    /// Whether `password` matches `hash`. Without a hash the result is `false` after the same time,
+    /// so that the timing does not reveal whether an account exists.
     ///
     /// # Errors
-    /// 503 when too many wait already.
+    /// 503 when too many requests wait already.
     pub async fn matches(&self, password: String, hash: Option<String>) -> Result<bool, ApiError> {
         let known = hash.is_some();
-        let hash = hash.unwrap_or_else(|| self.nobodys.clone());
+        let hash = hash.unwrap_or_else(|| self.dummy_hash.clone());
         let matched = self.run(move || matches_now(&password, &hash)).await?;
         Ok(matched && known)
     }
@@ -96,34 +96,41 @@ impl Hasher {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let busy = || ApiError::unavailable("busy", "many people log in right now; try again", 2);
-        let place = self
+        let busy = || {
+            ApiError::unavailable(
+                "busy",
+                "many users are logging in at the moment; try again",
+                2,
+            )
+        };
+        let waiting = self
             .waiting
             .clone()
             .try_acquire_owned()
             .map_err(|_| busy())?;
-        let turn = self
-            .turns
+        let computing = self
+            .computing
             .clone()
             .acquire_owned()
             .await
             .map_err(|_| busy())?;
-        // Both go along: a client that hangs up must not let more work start.
+        // The blocking task owns both permits: a client that disconnects must not let more work
+        // start.
         let done = tokio::task::spawn_blocking(move || {
-            let _held = (place, turn);
+            let _held = (waiting, computing);
             work()
         });
         done.await.map_err(|error| {
-            tracing::error!(%error, "hashing a password failed");
+            tracing::error!(%error, "could not hash a password");
             failed()
         })
     }
 }
 
-/// Whether a new password will do.
+/// Checks whether a new password is acceptable.
 ///
 /// # Errors
-/// 400 that says what is wrong with it.
+/// 400 that names the violated rule.
 pub fn check(password: &str, username: &str) -> Result<(), ApiError> {
     let refuse = |message: String| Err(ApiError::bad_request("invalid_password", message));
     if password.chars().count() < CHARS_MIN {
@@ -146,7 +153,7 @@ pub fn check(password: &str, username: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Whether this could be anybody's password: nothing else is hashed.
+/// Whether the length is possible for a password. Others are rejected without hashing.
 pub fn is_plausible(password: &str) -> bool {
     (1..=BYTES_MAX).contains(&password.len())
 }
@@ -163,7 +170,7 @@ fn hash_now(password: &str) -> Option<String> {
 }
 
 fn matches_now(password: &str, hash: &str) -> bool {
-    // The costs are those in the hash: raising them keeps old passwords valid.
+    // The cost parameters are read from the hash: raising the defaults keeps old passwords valid.
     PasswordHash::new(hash)
         .is_ok_and(|hash| argon2().verify_password(password.as_bytes(), &hash).is_ok())
 }

@@ -1,4 +1,4 @@
-//! Registering, logging in with a password, logging out.
+//! Registration, login with a password, and logout.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,7 +7,7 @@ use sqlx::{AnyConnection, Row};
 use tokio::time::Instant;
 
 use super::passwords;
-use super::sessions::{self, Stay, User};
+use super::sessions::{self, SessionLifetime, User};
 use crate::Platform;
 use crate::api::{ErrorBody, LoginResponse, PasswordLoginRequest, RegisterRequest};
 use crate::auth::{AuthMethod, Kind, MaybeSession, Role, Session};
@@ -16,21 +16,21 @@ use crate::extract::ApiJson;
 use crate::limits::ClientAddress;
 use crate::{ids, names};
 
-/// Shorter names of accounts are too easily mistaken for one another.
+/// Shorter account names are too easily confused.
 const NAME_CHARS_MIN: usize = 3;
 
-/// Makes an account. With a guest's token that guest becomes the account:
-/// same id, so that games, worlds and characters stay theirs.
+/// Creates an account. With a guest's token, that guest becomes the account with the same id, so
+/// that games, worlds and characters stay with the user.
 #[utoipa::path(
     post, path = "/api/register", tag = "accounts", security((), ("bearer" = [])),
     request_body = RegisterRequest,
     responses(
         (status = 201, body = LoginResponse),
-        (status = 400, body = ErrorBody, description = "A name or password that will not do"),
-        (status = 401, body = ErrorBody, description = "A token that is not valid"),
-        (status = 409, body = ErrorBody, description = "The name is taken, or you have an account"),
+        (status = 400, body = ErrorBody, description = "Invalid name or password"),
+        (status = 401, body = ErrorBody, description = "Invalid token"),
+        (status = 409, body = ErrorBody, description = "The name is taken, or the caller already has an account"),
         (status = 429, body = ErrorBody),
-        (status = 503, body = ErrorBody, description = "Too many at once"),
+        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn register(
@@ -46,10 +46,10 @@ pub async fn register(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "already_registered",
-            "you are logged in to an account already; log out first to make another",
+            "you are already logged in to an account; log out first to create another",
         ));
     }
-    let stay = Stay::of(request.remember);
+    let stay = SessionLifetime::of(request.remember);
     let username = account_name(&platform, &request.username)?;
     passwords::check(&request.password, &username)?;
     let hash = platform.passwords().hash(request.password).await?;
@@ -67,7 +67,7 @@ pub async fn register(
         .bind(now)
         .execute(&mut *transaction)
         .await?;
-    // What opened the guest's session must not open the account.
+    // The guest's other sessions must not give access to the account.
     sessions::end_all(&mut transaction, &user.user_id, None).await?;
     let device = sessions::device(&headers);
     let response = sessions::open(&platform, &mut transaction, &user, &device, stay).await?;
@@ -77,10 +77,10 @@ pub async fn register(
     Ok((StatusCode::CREATED, Json(response)))
 }
 
-/// Turns a guest into an account of this name.
+/// Turns a guest into an account with this name.
 ///
 /// # Errors
-/// 409 when the name is taken, or the guest is none any more.
+/// 409 when the name is taken, or the user is no longer a guest.
 pub(super) async fn promote_guest(
     connection: &mut AnyConnection,
     user_id: &str,
@@ -101,7 +101,7 @@ pub(super) async fn promote_guest(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "already_registered",
-            "this guest has become an account meanwhile; log in to it",
+            "this guest has already become an account; log in to it",
         ));
     }
     Ok(User {
@@ -120,8 +120,8 @@ pub(super) async fn promote_guest(
         (status = 200, body = LoginResponse),
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody, description = "Wrong name or password"),
-        (status = 429, body = ErrorBody, description = "Too many tries at this account or from this address"),
-        (status = 503, body = ErrorBody, description = "Too many at once"),
+        (status = 429, body = ErrorBody, description = "Too many attempts for this account or from this address"),
+        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn login(
@@ -130,7 +130,7 @@ pub async fn login(
     headers: HeaderMap,
     ApiJson(request): ApiJson<PasswordLoginRequest>,
 ) -> Result<Json<LoginResponse>, ApiError> {
-    let stay = Stay::of(request.remember);
+    let stay = SessionLifetime::of(request.remember);
     let name = names::clean(&request.username).unwrap_or_default();
     let key = names::key(&name);
     platform.attempts().take(&key, address, Instant::now())?;
@@ -149,7 +149,7 @@ pub async fn login(
     let (true, Some(row), Some(hash)) = (matched.await?, row, hash) else {
         return Err(wrong_credentials());
     };
-    platform.attempts().forgive(&key);
+    platform.attempts().reset(&key);
     let user = User {
         user_id: row.try_get("user_id")?,
         username: row.try_get("username")?,
@@ -157,8 +157,8 @@ pub async fn login(
         role: Role::from_name(row.try_get("role")?),
     };
     let mut transaction = crate::db::begin(platform.db()).await?;
-    // The password may have been changed while it was being checked: a login
-    // with the old one must not outlive the change.
+    // The password may have been changed while it was being verified: a login with the old one must
+    // not outlive the change.
     let unchanged =
         sqlx::query("UPDATE passwords SET hash = hash WHERE user_id = $1 AND hash = $2")
             .bind(&user.user_id)
@@ -175,12 +175,12 @@ pub async fn login(
     Ok(Json(response))
 }
 
-/// Ends the session that asks.
+/// Ends the session of the caller.
 #[utoipa::path(
     post, path = "/logout", tag = "accounts", security(("bearer" = [])),
     responses(
         (status = 204),
-        (status = 400, body = ErrorBody, description = "The token is no session"),
+        (status = 400, body = ErrorBody, description = "The token is not a session token"),
         (status = 401, body = ErrorBody),
     )
 )]
@@ -201,10 +201,10 @@ pub async fn logout(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The name of an account as it was typed, if it will do.
+/// Checks the name of an account and returns it as it was typed.
 ///
 /// # Errors
-/// 400 that says what is wrong with it.
+/// 400 that names the violated rule.
 pub(super) fn account_name(platform: &Platform, typed: &str) -> Result<String, ApiError> {
     let typed = typed.trim();
     let name = names::clean(typed).filter(|name| name == typed);
@@ -221,16 +221,16 @@ pub(super) fn account_name(platform: &Platform, typed: &str) -> Result<String, A
     if names::is_reserved(&name) {
         return Err(name_taken());
     }
-    names::check_decent(platform, &name)?;
+    names::check_inoffensive(platform, &name)?;
     Ok(name)
 }
 
-/// 409 for a name.
+/// 409 response for a taken name.
 pub(super) fn name_taken() -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "name_taken", "That name is taken.")
 }
 
-/// The unique key of names decides who was first.
+/// The unique key of names decides between concurrent requests.
 pub(super) fn taken_or_failed(error: sqlx::Error) -> ApiError {
     match &error {
         sqlx::Error::Database(refused) if refused.is_unique_violation() => name_taken(),

@@ -1,4 +1,4 @@
-//! Users and their sessions: made, listed, ended.
+//! Creates users, and creates, lists and ends their sessions.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,47 +16,47 @@ use crate::extract::{ApiPath, ApiQuery};
 use crate::paging::PageQuery;
 use crate::{ids, names};
 
-/// Plain numbers that are tried before a random one.
+/// Small numbers that are tried before a random one.
 const NUMBERED_NAMES_MAX: u32 = 8;
-/// How often at most the end of a session is moved while it is used.
+/// Limits how often the expiry of a session in use is written.
 const RENEWALS_PER_LIFETIME: i64 = 16;
-/// Sessions of one user; the oldest ends when one more is opened.
+/// Sessions of one user; the oldest ends when another is opened.
 const SESSIONS_MAX: i64 = 50;
 
-/// A user to open a session for.
+/// A user for whom a session is opened.
 pub struct User {
-    /// Id.
+    /// Id of the user.
     pub user_id: String,
-    /// Name.
+    /// Display name.
     pub username: String,
     /// Guest or account.
     pub kind: Kind,
-    /// What they may do.
+    /// Role that decides the user's permissions.
     pub role: Role,
 }
 
-/// How long a session is wanted.
+/// Requested lifetime of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stay {
-    /// For hours.
-    Brief,
-    /// For weeks: on a device of one's own.
+pub enum SessionLifetime {
+    /// For hours: `session_lifetime`.
+    Short,
+    /// For weeks, on a private device: `remembered_lifetime`.
     Remembered,
 }
 
-impl Stay {
-    /// As a request says it.
+impl SessionLifetime {
+    /// From the field `remember` of a login request.
     pub fn of(remember: Option<bool>) -> Self {
         match remember {
-            Some(true) => Stay::Remembered,
-            _ => Stay::Brief,
+            Some(true) => SessionLifetime::Remembered,
+            _ => SessionLifetime::Short,
         }
     }
 }
 
-/// Until when a session lasts that is used now, and whether that is to be stored; none when it has
-/// ended. A session with `idle_ms` lasts that long after its last use, and playing is using it:
-/// nobody is signed out of a game they are in.
+/// Expiry of a session that is used now, and whether it must be stored; `None` if the session has
+/// ended. A session with `idle_ms` stays valid for that time after its last use. Playing counts as
+/// use, so that players are not signed out during a game.
 ///
 /// # Errors
 /// When the database refuses.
@@ -69,7 +69,7 @@ pub async fn extend(
 ) -> Result<Option<(i64, bool)>, sqlx::Error> {
     let renewed = now_ms.saturating_add(idle_ms);
     if expires_at > now_ms {
-        // Written now and then, not with every request.
+        // The expiry is written only now and then, not with every request.
         let due = idle_ms > 0 && renewed - expires_at >= idle_ms / RENEWALS_PER_LIFETIME;
         return Ok(Some(if due {
             (renewed, true)
@@ -91,7 +91,7 @@ pub async fn extend(
     Ok(in_use.then_some((renewed, true)))
 }
 
-/// Makes a user whose name is `wanted` or close to it.
+/// Creates a user whose name is `wanted` or similar.
 ///
 /// # Errors
 /// When the database refuses.
@@ -108,11 +108,11 @@ pub async fn create_user(
             return Ok(user);
         }
         attempt += 1;
-        username = names::numbered(wanted, name_number(attempt));
+        username = names::with_number(wanted, name_number(attempt));
     }
 }
 
-/// Makes a user with exactly this name; `None` when somebody has it.
+/// Creates a user with exactly this name; `None` when the name is taken.
 ///
 /// # Errors
 /// When the database refuses.
@@ -129,8 +129,8 @@ pub async fn insert_user(
         kind,
         role,
     };
-    // The unique key decides, not a look beforehand: two at the same moment
-    // cannot both get the name.
+    // The unique key decides, not a query beforehand: two concurrent requests cannot both get the
+    // name.
     let inserted = sqlx::query(
         "INSERT INTO users (user_id, username, username_key, kind, role, created_at, last_seen_at)
          VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (username_key) DO NOTHING",
@@ -146,7 +146,7 @@ pub async fn insert_user(
     Ok((inserted.rows_affected() == 1).then_some(user))
 }
 
-/// The role that somebody starts with: who has an account may publish.
+/// Initial role: an account may publish games.
 pub fn first_role(kind: Kind) -> Role {
     match kind {
         Kind::Guest => Role::Player,
@@ -154,8 +154,8 @@ pub fn first_role(kind: Kind) -> Role {
     }
 }
 
-/// Small numbers read best; past them random ones, so that the hundredth "Bot"
-/// does not need a hundred tries.
+/// Small numbers are easiest to read; after them random ones are used, so that the hundredth "Bot"
+/// does not need a hundred attempts.
 fn name_number(attempt: u32) -> u32 {
     if attempt <= NUMBERED_NAMES_MAX {
         attempt
@@ -164,7 +164,7 @@ fn name_number(attempt: u32) -> u32 {
     }
 }
 
-/// Opens a session. The token is in the answer and nowhere else.
+/// Opens a session. Only the response contains the token.
 ///
 /// # Errors
 /// When the database refuses.
@@ -173,17 +173,17 @@ pub async fn open(
     connection: &mut AnyConnection,
     user: &User,
     device: &str,
-    stay: Stay,
+    stay: SessionLifetime,
 ) -> Result<LoginResponse, sqlx::Error> {
     let now = platform.clock().now_ms();
     let settings = platform.settings();
     let lifetime = match stay {
-        Stay::Brief => settings.session_lifetime,
-        Stay::Remembered => settings.remembered_lifetime,
+        SessionLifetime::Short => settings.session_lifetime,
+        SessionLifetime::Remembered => settings.remembered_lifetime,
     };
     let lifetime = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX / 2);
     let expires_at = now.saturating_add(lifetime);
-    // A guest's session has a fixed end; an account's moves on while it is used.
+    // A guest's session has a fixed expiry; an account's is extended while it is used.
     let idle_ms = match user.kind {
         Kind::Guest => 0,
         Kind::Account => lifetime,
@@ -233,7 +233,7 @@ async fn end_oldest(connection: &mut AnyConnection, user_id: &str) -> Result<(),
     Ok(())
 }
 
-/// Ends all sessions of a user but the one with `kept` as its token.
+/// Ends all sessions of a user except the one with the token `kept`.
 ///
 /// # Errors
 /// When the database refuses.
@@ -251,7 +251,7 @@ pub async fn end_all(
     Ok(ended.rows_affected())
 }
 
-/// Your logins that are valid now.
+/// Your valid sessions.
 #[utoipa::path(
     get, path = "/api/me/sessions", tag = "accounts", security(("bearer" = [])),
     params(PageQuery),
@@ -309,14 +309,14 @@ pub async fn list(
     }))
 }
 
-/// Ends one of your logins.
+/// Ends one of your sessions.
 #[utoipa::path(
     delete, path = "/api/me/sessions/{session_id}", tag = "accounts", security(("bearer" = [])),
     params(("session_id" = String, Path)),
     responses(
         (status = 204),
         (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody, description = "With an API key"),
+        (status = 403, body = ErrorBody, description = "The caller used an API key"),
         (status = 404, body = ErrorBody, description = "You have no such session"),
     )
 )]
@@ -337,13 +337,13 @@ pub async fn end(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends all your logins but this one.
+/// Ends all your sessions except this one.
 #[utoipa::path(
     delete, path = "/api/me/sessions", tag = "accounts", security(("bearer" = [])),
     responses(
         (status = 204),
         (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody, description = "With an API key"),
+        (status = 403, body = ErrorBody, description = "The caller used an API key"),
     )
 )]
 pub async fn end_others(
@@ -356,7 +356,7 @@ pub async fn end_others(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// 404 for a session.
+/// 404 response for a session.
 pub fn unknown_session() -> ApiError {
     ApiError::not_found(
         "session_not_found",
@@ -364,8 +364,8 @@ pub fn unknown_session() -> ApiError {
     )
 }
 
-/// What a session is opened with, in a few words: a person recognises
-/// "Firefox on Linux". Empty when the client does not say.
+/// Short description of the client, for example "Firefox on Linux", by which a person recognises a
+/// session. Empty when the client sends no user agent.
 pub fn device(headers: &HeaderMap) -> String {
     let agent = headers
         .get(USER_AGENT)
@@ -377,7 +377,7 @@ pub fn device(headers: &HeaderMap) -> String {
         let found = names.iter().find(|(mark, _)| agent.contains(mark));
         found.map(|(_, name)| *name)
     };
-    // Browsers name those they imitate too: the most particular mark first.
+    // Browsers also name the browsers they imitate, so the most specific mark comes first.
     let browser = first_of(&[
         ("Firefox/", "Firefox"),
         ("Edg/", "Edge"),

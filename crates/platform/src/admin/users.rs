@@ -1,6 +1,5 @@
-//! Users as an operator sees them, who gets which role, and a new password
-//! for who forgot theirs. Only admins give roles; the first admin gets theirs
-//! from whoever holds ADMIN_TOKEN.
+//! Administration of users: list them, assign roles, reset passwords. Only admins assign roles; the
+//! holder of ADMIN_TOKEN appoints the first admin.
 
 use axum::Json;
 use axum::extract::State;
@@ -47,7 +46,7 @@ pub struct UsersQuery {
     #[serde(default)]
     #[param(inline)]
     role: Option<RoleName>,
-    /// Also guests and deleted accounts.
+    /// Include guests and deleted accounts.
     #[serde(default)]
     guests: bool,
     /// Page number, from 1.
@@ -112,7 +111,7 @@ pub async fn list(
     }))
 }
 
-/// Gives an account another role. Its sessions have it at once.
+/// Assigns a role to an account. It applies to the account's open sessions at once.
 #[utoipa::path(
     post, path = "/admin/users/{user_id}/role", tag = "admin", security(("bearer" = [])),
     params(("user_id" = String, Path)),
@@ -123,7 +122,7 @@ pub async fn list(
         (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
         (status = 404, body = ErrorBody, description = "No such account"),
-        (status = 409, body = ErrorBody, description = "The role is another by now, or nobody would be admin"),
+        (status = 409, body = ErrorBody, description = "The role was changed by another request, or this is the last admin"),
     )
 )]
 pub async fn give_role(
@@ -160,7 +159,10 @@ pub async fn give_role(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "role_changed",
-            format!("the role is '{}' by now; look again", user.role),
+            format!(
+                "the role was changed to '{}' in the meantime; reload and try again",
+                user.role
+            ),
         ));
     }
     if role < Role::Admin {
@@ -171,8 +173,8 @@ pub async fn give_role(
     Ok(Json(user))
 }
 
-/// Makes up a new password for an account and ends its sessions. There is no
-/// e-mail to send: whoever runs the platform hands it over.
+/// Generates a new password for an account and ends its sessions. The platform sends no e-mail; the
+/// operator hands the password over.
 #[utoipa::path(
     post, path = "/admin/users/{user_id}/password", tag = "admin", security(("bearer" = [])),
     params(("user_id" = String, Path)),
@@ -181,7 +183,7 @@ pub async fn give_role(
         (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
         (status = 404, body = ErrorBody, description = "No such account"),
-        (status = 503, body = ErrorBody, description = "Too many at once"),
+        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn reset_password(
@@ -215,8 +217,8 @@ pub async fn reset_password(
     Ok(Json(NewPassword { password }))
 }
 
-/// Begins a transaction that may take an admin away: two of them go one after
-/// the other, else each would count on the other's admin.
+/// Locks the rows of all admins. Transactions that may remove an admin are serialized by this,
+/// because otherwise each could rely on the admin that the other removes.
 ///
 /// # Errors
 /// When the database refuses.
@@ -227,11 +229,11 @@ pub async fn lock_admins(connection: &mut AnyConnection) -> Result<(), sqlx::Err
     Ok(())
 }
 
-/// Keeps a platform from locking everybody out: without ADMIN_TOKEN there
-/// must be an admin. Called inside the transaction that took one away.
+/// Prevents a lockout: without ADMIN_TOKEN there must be at least one admin. Call this inside the
+/// transaction that removes one.
 ///
 /// # Errors
-/// 409 when none is left.
+/// 409 when no admin is left.
 pub async fn refuse_last_admin(
     platform: &Platform,
     connection: &mut AnyConnection,
@@ -249,7 +251,7 @@ pub async fn refuse_last_admin(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "last_admin",
-            "nobody could administer this platform any more; make somebody else admin first",
+            "this is the last admin of the platform; make another account admin first",
         ));
     }
     Ok(())
@@ -274,7 +276,7 @@ fn unknown_account() -> ApiError {
     )
 }
 
-/// A pattern that finds `typed` anywhere in a name's key.
+/// A LIKE pattern that finds `typed` anywhere in a name's key.
 fn like_pattern(typed: &str) -> String {
     let mut pattern = String::from("%");
     let typed = typed.trim().chars().take(QUERY_CHARS_MAX);

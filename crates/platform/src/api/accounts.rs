@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LoginRequest {
-    /// The name to play under; one is made up without it.
+    /// The requested name; generated when absent.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub username: Option<String>,
@@ -20,17 +20,17 @@ pub struct LinkLoginRequest {
     pub key: String,
 }
 
-/// A new session: the answer of `POST /login`, `/api/login`, `/api/register`
-/// and `/api/login/identity`.
+/// A new session: the response of `POST /login`, `/api/login`, `/api/register` and
+/// `/api/login/identity`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LoginResponse {
-    /// Bearer token for everything else. A guest's lasts four hours; an account's moves on while
-    /// it is used.
+    /// Bearer token for all other requests. A guest's token expires after four hours;
+    /// an account's is extended by use.
     pub session_token: String,
-    /// Who you are to worlds and other players.
+    /// Your user id in worlds and for other players.
     pub client_id: String,
-    /// The name as others see it, made unique.
+    /// The displayed name, made unique.
     pub username: String,
     /// `guest` or `account`.
     pub kind: String,
@@ -40,8 +40,8 @@ pub struct LoginResponse {
     pub expires_at: String,
 }
 
-/// `POST /api/register`. With a guest's token that guest becomes the account
-/// and keeps everything they made.
+/// `POST /api/register`. With a guest's token, the guest becomes the account and
+/// keeps their data.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RegisterRequest {
@@ -59,7 +59,7 @@ pub struct RegisterRequest {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PasswordLoginRequest {
-    /// Name of the account; capitals do not matter.
+    /// Name of the account; case-insensitive.
     pub username: String,
     /// Its password.
     pub password: String,
@@ -77,25 +77,25 @@ pub struct IdentityLoginRequest {
     pub token: String,
 }
 
-/// `GET /api/me`: who is asking.
+/// `GET /api/me`: the authenticated user.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Account {
-    /// Who you are to worlds and other players.
+    /// Your user id in worlds and for other players.
     pub client_id: String,
-    /// Name as others see it.
+    /// The displayed name.
     pub username: String,
     /// `guest` or `account`.
     pub kind: String,
-    /// `player`, `creator`, `moderator` or `admin`; what this token may do.
+    /// `player`, `creator`, `moderator` or `admin`; the effective role of this token.
     pub role: String,
     /// Whether the account has a password.
     pub has_password: bool,
-    /// Issuer of the identity that opens the account, when there is one.
+    /// Issuer of the account's external identity, if it has one.
     pub identity_issuer: Option<String>,
     /// How this call was authenticated: `session`, `api_key` or `identity`.
     pub means: String,
-    /// When the account was made, RFC 3339.
+    /// When the account was created, RFC 3339.
     pub created_at: String,
     /// When this session ends, RFC 3339; `null` for an API key.
     pub expires_at: Option<String>,
@@ -113,7 +113,7 @@ pub struct RenameRequest {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ChangePasswordRequest {
-    /// The password so far; left out where there is none yet.
+    /// The current password; omit if the account has none.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub current_password: Option<String>,
@@ -125,27 +125,27 @@ pub struct ChangePasswordRequest {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct DeleteAccountRequest {
-    /// Your own name, as a sign that you mean it.
+    /// Your own name, as confirmation.
     pub username: String,
-    /// The password, where there is one.
+    /// The password, if the account has one.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub password: Option<String>,
 }
 
-/// One of your own logins.
+/// One of your sessions.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct OwnSession {
-    /// Id to end it with; never the token.
+    /// Id to end the session with; not the token.
     pub session_id: String,
-    /// What it was opened with, such as `Firefox on Linux`; may be empty.
+    /// Device at login, such as `Firefox on Linux`; may be empty.
     pub device: String,
     /// RFC 3339.
     pub created_at: String,
     /// RFC 3339.
     pub expires_at: String,
-    /// Whether it is the one that asks.
+    /// Whether it is the session of this request.
     pub current: bool,
 }
 
@@ -155,11 +155,11 @@ pub struct OwnSession {
 pub struct OwnSessionList {
     /// This page, newest first.
     pub sessions: Vec<OwnSession>,
-    /// On all pages.
+    /// Number of sessions on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// Entries on a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
@@ -167,17 +167,17 @@ pub struct OwnSessionList {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CreateKeyRequest {
-    /// What it is for, such as `laptop`: 1 to 40 characters.
+    /// Purpose, such as `laptop`: 1 to 40 characters.
     pub name: String,
 }
 
-/// Answer of `POST /api/me/keys`: the only time the key is shown.
+/// Response of `POST /api/me/keys`: the only time the key is shown.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CreatedKey {
     /// The key, to send as a bearer token.
     pub api_key: String,
-    /// What the list shows of it.
+    /// Its entry in the list.
     pub key: ApiKey,
 }
 
@@ -187,22 +187,22 @@ pub struct CreatedKey {
 pub struct ApiKey {
     /// Id to revoke it with.
     pub key_id: String,
-    /// What it is for.
+    /// Purpose.
     pub name: String,
     /// Its last characters.
     pub hint: String,
     /// RFC 3339.
     pub created_at: String,
-    /// RFC 3339, to the minute; `null` when it never was.
+    /// RFC 3339, to the minute; `null` when it was never used.
     pub last_used_at: Option<String>,
 }
 
-/// `GET /api/me/keys`: all of them, 20 at most.
+/// `GET /api/me/keys`: all keys, at most 20.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ApiKeyList {
     /// Newest first.
     pub keys: Vec<ApiKey>,
-    /// How many there are.
+    /// Number of keys.
     pub total: u32,
 }

@@ -1,4 +1,4 @@
-//! What `/admin` takes and gives.
+//! Request and response types of `/admin`.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,15 +20,15 @@ pub struct ServerInfo {
     pub pid: Option<u32>,
     /// Players connected at the last heartbeat.
     pub players: u32,
-    /// Places held for players on their way.
+    /// Slots reserved for joining players.
     pub reserved: u32,
-    /// Players that fit.
+    /// Maximum number of players.
     pub max_players: u32,
     /// Tick at the last heartbeat.
     pub tick: u32,
     /// 99th percentile of tick time at the last heartbeat.
     pub tick_ms_p99: f32,
-    /// Crashes since it was first started.
+    /// Crashes since the first start.
     pub crashes: u32,
     /// Seconds since the process was launched.
     pub uptime_s: u32,
@@ -38,29 +38,29 @@ pub struct ServerInfo {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ServerList {
-    /// This page, in the order of their worlds' ids.
+    /// This page, ordered by world id.
     pub servers: Vec<ServerInfo>,
-    /// All that run.
+    /// Number of running servers.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// Entries on a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
-/// A login as `GET /admin/sessions` shows it: never the token.
+/// A session as `GET /admin/sessions` shows it, without its token.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SessionInfo {
     /// Id for `DELETE /admin/sessions/{id}`.
     pub session_id: String,
-    /// Who.
+    /// User id.
     pub client_id: String,
     /// Name.
     pub username: String,
     /// `guest` or `account`.
     pub kind: String,
-    /// What it was opened with; may be empty.
+    /// Device at login; may be empty.
     pub device: String,
     /// RFC 3339.
     pub created_at: String,
@@ -74,15 +74,15 @@ pub struct SessionInfo {
 pub struct SessionList {
     /// This page, newest first.
     pub sessions: Vec<SessionInfo>,
-    /// All that are valid now.
+    /// Number of valid sessions.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// Entries on a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
-/// A person as `GET /admin/users` shows them.
+/// A user as `GET /admin/users` shows them.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct UserInfo {
@@ -94,7 +94,7 @@ pub struct UserInfo {
     pub kind: String,
     /// `player`, `creator`, `moderator` or `admin`.
     pub role: String,
-    /// Games they made.
+    /// Number of games they created.
     pub games: u32,
     /// RFC 3339.
     pub created_at: String,
@@ -108,11 +108,11 @@ pub struct UserInfo {
 pub struct UserList {
     /// This page, newest first.
     pub users: Vec<UserInfo>,
-    /// On all pages.
+    /// Number of users on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// Entries on a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
@@ -122,44 +122,44 @@ pub struct UserList {
 pub struct GiveRoleRequest {
     /// The new role.
     pub role: RoleName,
-    /// The role that is being replaced; when it is another by now, nothing
-    /// changes.
+    /// The role that is being replaced. If the user has another role, the request
+    /// fails.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub was: Option<RoleName>,
 }
 
-/// Roles; each may do what those before it may.
+/// Roles; each includes the rights of the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
 pub enum RoleName {
-    /// Plays.
+    /// May play.
     Player,
-    /// Publishes games.
+    /// May publish games.
     Creator,
-    /// Judges reports, chooses what is featured.
+    /// May decide reports and feature games.
     Moderator,
-    /// Everything.
+    /// May do everything.
     Admin,
 }
 
-/// Answer of `POST /admin/users/{id}/password`: shown once, to hand over.
+/// Response of `POST /admin/users/{id}/password`: shown once, to pass on to the user.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NewPassword {
-    /// A password made up for the account.
+    /// The generated password.
     pub password: String,
 }
 
-/// Answer of `POST /admin/cleanup`.
+/// Response of `POST /admin/cleanup`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CleanupReport {
-    /// Expired sessions removed.
+    /// Deleted expired sessions.
     pub sessions: u32,
-    /// Guests removed whose sessions are gone and who made nothing.
+    /// Deleted guests without a session who created nothing.
     pub guests: u32,
-    /// Worlds removed that were not persistent and slept too long.
+    /// Deleted worlds that were not persistent and had stopped long ago.
     pub worlds: u32,
 }

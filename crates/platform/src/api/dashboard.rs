@@ -1,4 +1,4 @@
-//! What creators see of their games, as types: my games, channels, plots.
+//! Types of the creator's pages: own games, channels, statistics.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,11 @@ use super::{Channel, GameSummary, GameVisibility, Screenshot};
 pub struct CreatorGameList {
     /// This page.
     pub games: Vec<CreatorGame>,
-    /// Games on all pages.
+    /// Number of games on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// Games on a full page.
+    /// Page size.
     pub page_size: u32,
 }
 
@@ -22,28 +22,28 @@ pub struct CreatorGameList {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CreatorGame {
-    /// What listings show, or would.
+    /// Its entry in listings.
     #[serde(flatten)]
     pub summary: GameSummary,
-    /// Who shall find and play it while it is published.
+    /// Chosen visibility; takes effect while the game is published.
     pub visibility: GameVisibility,
-    /// Whether anybody but its creator can play it.
+    /// Whether users other than its creator can play it.
     pub published: bool,
     /// Whether moderators took it down; then only its creator sees it.
     pub taken_down: bool,
-    /// Whether moderators chose it.
+    /// Whether moderators featured it.
     pub featured: bool,
-    /// Whether everybody may download the package.
+    /// Whether everyone may download the package.
     pub downloads: bool,
-    /// Counts the changes; goes along with each edit, so that two people (or
-    /// two tabs) do not overwrite each other.
+    /// Edit counter. Edits send it back, so that two people (or two tabs) do not
+    /// overwrite each other's changes.
     pub edition: u32,
-    /// What was changed here and is not taken from `game.toml` any more:
-    /// `name`, `description`, `tags`, `visibility`, `thumbnail`.
+    /// Fields that were edited on the site and no longer follow `game.toml`: `name`,
+    /// `description`, `tags`, `visibility`, `thumbnail`.
     pub edited: Vec<String>,
-    /// Pictures, in order.
+    /// Screenshots, in order.
     pub screenshots: Vec<Screenshot>,
-    /// Those that have a version.
+    /// Channels that have a version.
     pub channels: Vec<ChannelInfo>,
     /// RFC 3339.
     pub created_at: String,
@@ -51,11 +51,11 @@ pub struct CreatorGame {
     pub updated_at: String,
 }
 
-/// `PATCH /api/games/{id}`: what is left out stays.
+/// `PATCH /api/games/{id}`: omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct EditGame {
-    /// The edition that was looked at; 409 when it is not the newest.
+    /// The edition that the edit is based on; 409 when it is outdated.
     pub edition: u32,
     /// Title, 1 to 60 characters.
     #[serde(default)]
@@ -69,33 +69,33 @@ pub struct EditGame {
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub tags: Option<Vec<String>>,
-    /// Who shall find and play it.
+    /// Who can find and play it.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub visibility: Option<GameVisibility>,
-    /// Whether everybody may download the package.
+    /// Whether everyone may download the package.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub downloads: Option<bool>,
 }
 
-/// What a channel gives.
+/// A release channel of a game.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ChannelInfo {
-    /// Which.
+    /// Name.
     pub channel: Channel,
     /// SHA-256 of the package.
     pub revision: String,
-    /// Version in its manifest.
+    /// Version in the package's manifest.
     pub version: String,
-    /// The package that is being rolled out, when one is.
+    /// SHA-256 of the package that is being rolled out.
     pub next_revision: Option<String>,
-    /// Version in its manifest.
+    /// Version in that package's manifest.
     pub next_version: Option<String>,
-    /// Share of players who get it, in percent; 100 when nothing is rolled out.
+    /// Percentage of players who get it; 100 when there is no rollout.
     pub rollout_pct: u32,
-    /// Version that a rollback would give; `null` when there is none.
+    /// Version that a rollback would restore; `null` when there is none.
     pub rollback_version: Option<String>,
     /// RFC 3339.
     pub changed_at: String,
@@ -109,9 +109,9 @@ pub struct GameChannels {
     pub game_id: String,
     /// See [`CreatorGame::edition`].
     pub edition: u32,
-    /// Those that have a version.
+    /// Channels that have a version.
     pub channels: Vec<ChannelInfo>,
-    /// What happened, newest first; the newest 50.
+    /// History, newest first; at most 50 changes.
     pub releases: Vec<Release>,
 }
 
@@ -121,17 +121,17 @@ pub struct GameChannels {
 pub struct Release {
     /// RFC 3339.
     pub at: String,
-    /// Name of who did it.
+    /// Name of the user who made the change.
     pub by: String,
-    /// Where.
+    /// The changed channel.
     pub channel: Channel,
     /// `release`, `rollout` or `rollback`.
     pub action: String,
     /// SHA-256 of the package.
     pub revision: String,
-    /// Version in its manifest.
+    /// Version in the package's manifest.
     pub version: String,
-    /// Share of players who got it, in percent.
+    /// Percentage of players who got it.
     pub rollout_pct: u32,
 }
 
@@ -139,11 +139,11 @@ pub struct Release {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SetChannel {
-    /// The edition that was looked at; 409 when it is not the newest.
+    /// The edition that the change is based on; 409 when it is outdated.
     pub edition: u32,
-    /// The package to give.
+    /// SHA-256 of the package to release.
     pub revision: String,
-    /// To this share of players only, in percent, 1 to 100; all without it.
+    /// Percentage of players to roll out to, 1 to 100; all when absent.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 100)]
     #[cfg_attr(test, ts(optional))]
@@ -154,7 +154,7 @@ pub struct SetChannel {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AtEdition {
-    /// The edition that was looked at; 409 when it is not the newest.
+    /// The edition that the change is based on; 409 when it is outdated.
     pub edition: u32,
 }
 
@@ -164,11 +164,11 @@ pub struct AtEdition {
 pub struct VersionList {
     /// This page, newest first.
     pub versions: Vec<VersionInfo>,
-    /// Versions on all pages.
+    /// Number of versions on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// Versions on a full page.
+    /// Page size.
     pub page_size: u32,
 }
 
@@ -182,13 +182,13 @@ pub struct VersionInfo {
     pub revision: String,
     /// Size of the package.
     pub size_bytes: u32,
-    /// Name of who uploaded it.
+    /// Name of the user who uploaded it.
     pub published_by: String,
     /// RFC 3339.
     pub published_at: String,
-    /// What is new.
+    /// Release notes.
     pub notes: String,
-    /// Channels that give it, also those that roll it out.
+    /// Channels that release it or roll it out.
     pub channels: Vec<Channel>,
     /// Worlds that run it now.
     pub worlds: u32,
@@ -204,35 +204,36 @@ pub struct GameDashboard {
     pub game_id: String,
     /// Its title.
     pub name: String,
-    /// Since it is there, and now.
+    /// All-time and current totals.
     pub totals: DashboardTotals,
-    /// One per day (UTC), oldest first, today last; days without plays too.
+    /// One entry per UTC day, oldest first and today last, including days without
+    /// plays.
     pub days: Vec<DashboardDay>,
-    /// Who came back, of those who first played in these days.
+    /// Retention of players who first played in these days.
     pub retention: Retention,
     /// Seconds between two points of `concurrent`.
     pub sample_s: u32,
-    /// The most players at once in each span, oldest first, without gaps.
+    /// Peak concurrent players per interval, oldest first, without gaps.
     pub concurrent: Vec<PlayerSample>,
-    /// Errors of scripts, the last seen first; at most 100.
+    /// Script errors, the latest first; at most 100.
     pub errors: Vec<ScriptErrorInfo>,
 }
 
-/// Sums of a game.
+/// Totals of a game.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct DashboardTotals {
-    /// Joins so far.
+    /// Total joins.
     pub plays: u32,
-    /// Likes now.
+    /// Current likes.
     pub likes: u32,
-    /// Players now.
+    /// Current players.
     pub players_now: u32,
-    /// Worlds that run now.
+    /// Running worlds.
     pub worlds_now: u32,
 }
 
-/// A day of a game.
+/// Statistics of one day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct DashboardDay {
@@ -240,51 +241,51 @@ pub struct DashboardDay {
     pub day: String,
     /// Joins.
     pub plays: u32,
-    /// Different people.
+    /// Distinct players.
     pub players: u32,
-    /// Of them, those who never played it before.
+    /// Players who had never played it before.
     pub new_players: u32,
-    /// Of the new ones, those who played again the day after.
+    /// New players who played again on the next day.
     pub back_after_1: u32,
-    /// Of the new ones, those who played again 7 days after.
+    /// New players who played again 7 days later.
     pub back_after_7: u32,
-    /// The most players at once.
+    /// Peak concurrent players.
     pub peak_players: u32,
-    /// Errors that scripts raised.
+    /// Script errors.
     pub script_errors: u32,
 }
 
-/// Who came back. A share is `null` while nobody could have.
+/// Retention rates. A rate is `null` while no player could have returned yet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Retention {
-    /// New players whose next day is over or has begun.
+    /// New players whose next day has begun.
     pub d1_of: u32,
-    /// Of them, those who came back the day after, in percent.
+    /// Percentage of them who returned on the next day.
     pub d1_pct: Option<f64>,
-    /// New players whose seventh day is over or has begun.
+    /// New players whose seventh day after has begun.
     pub d7_of: u32,
-    /// Of them, those who came back on the seventh day after, in percent.
+    /// Percentage of them who returned on the seventh day after.
     pub d7_pct: Option<f64>,
 }
 
-/// Players at once.
+/// Peak concurrent players in one interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PlayerSample {
-    /// Start of the span, RFC 3339.
+    /// Start of the interval, RFC 3339.
     pub at: String,
-    /// The most players at once in it.
+    /// Peak concurrent players.
     pub players: u32,
 }
 
-/// An error of a script, counted.
+/// A script error with its count.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ScriptErrorInfo {
     /// Path of the script.
     pub script: String,
-    /// Line in it, when known.
+    /// Line number, when known.
     pub line: Option<u32>,
     /// The text.
     pub message: String,
@@ -292,10 +293,9 @@ pub struct ScriptErrorInfo {
     pub version: String,
     /// SHA-256 of that package.
     pub revision: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u32,
-    /// For an error in players' browsers, where nobody vouches for it: the last
-    /// browser it came from.
+    /// For an unverified error reported by players' browsers: the last browser.
     pub browser: Option<String>,
     /// RFC 3339.
     pub first_at: String,

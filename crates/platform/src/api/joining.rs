@@ -1,4 +1,4 @@
-//! What a join says while it waits.
+//! Progress of a waiting join.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum JoinStage {
-    /// A world is being looked for.
+    /// Looking for a world.
     Looking,
-    /// The world's server starts.
+    /// The world's server is starting.
     Starting,
-    /// The world failed and starts again after a pause.
+    /// The world's server failed and restarts after a pause.
     Restarting,
-    /// The world closes; it starts again once it has.
+    /// The world is closing and restarts afterwards.
     Closing,
-    /// The world is full.
+    /// The world is full; the join is in its queue.
     Queued,
-    /// The machine runs as many worlds as it can.
+    /// The maximum number of worlds is running.
     MachineFull,
 }
 
-/// Answer of `POST /join` with `Prefer: respond-async`, and of
-/// `GET /join/{id}`, while there is no place yet.
+/// Response of `POST /join` with `Prefer: respond-async`, and of `GET /join/{id}`,
+/// while the join waits.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JoinProgress {
@@ -30,16 +30,16 @@ pub struct JoinProgress {
     pub join_id: String,
     /// Why it waits.
     pub stage: JoinStage,
-    /// The same for people.
+    /// The stage as text for people.
     pub message: String,
-    /// Place in the queue, from 1, where there is a queue.
+    /// Position in the queue, from 1, if there is a queue.
     pub position: Option<u32>,
-    /// People in that queue.
+    /// Number of players in that queue.
     pub waiting: Option<u32>,
-    /// Seconds that it may still take, where that can be said.
+    /// Estimated remaining seconds, if known.
     pub expected_s: Option<f32>,
-    /// Seconds since the join was asked for.
+    /// Seconds since the join was requested.
     pub waited_s: f32,
-    /// Counts what was said; `GET /join/{id}?after=` answers when there is more.
+    /// Progress counter; `GET /join/{id}?after=` waits until it exceeds `after`.
     pub step: u32,
 }

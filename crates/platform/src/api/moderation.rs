@@ -1,4 +1,4 @@
-//! Reports, what moderators do about them, and appeals.
+//! Types of reports, moderators' decisions, and appeals.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 pub struct Rule {
     /// For programs; stable.
     pub id: String,
-    /// In a few words.
+    /// Short title.
     pub title: String,
-    /// What it asks of people.
+    /// The rule for people.
     pub text: String,
-    /// What somebody who broke it can do now.
+    /// What a user who broke it should do.
     pub advice: String,
 }
 
@@ -20,7 +20,7 @@ pub struct Rule {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RuleList {
-    /// All of them.
+    /// All rules.
     pub rules: Vec<Rule>,
 }
 
@@ -29,29 +29,29 @@ pub struct RuleList {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
-    /// A game, by its slug.
+    /// A game; the id is its slug.
     Game,
-    /// Somebody, by their id.
+    /// A user.
     User,
-    /// A spell, by its id.
+    /// A spell.
     Spell,
-    /// What somebody said, by the id of who said it.
+    /// Chat messages; the id is the sender's user id.
     Chat,
 }
 
-/// A line of chat, as the reporter's client showed it.
+/// A chat message, as the reporter's client showed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct EvidenceLine {
-    /// Who said it.
+    /// Name of the sender.
     #[schema(max_length = 64)]
     pub from: String,
-    /// What.
+    /// The message.
     #[schema(max_length = 400)]
     pub text: String,
 }
 
-/// What a report rests on.
+/// Evidence of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Evidence {
@@ -60,7 +60,7 @@ pub struct Evidence {
     #[schema(max_length = 64)]
     #[cfg_attr(test, ts(optional))]
     pub world_id: Option<String>,
-    /// Lines of chat, at most 20.
+    /// Chat messages, at most 20.
     #[serde(default)]
     #[schema(max_items = 20)]
     pub lines: Vec<EvidenceLine>,
@@ -70,32 +70,32 @@ pub struct Evidence {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NewReport {
-    /// What is reported.
+    /// Kind of the reported target.
     pub target_kind: TargetKind,
-    /// Which one.
+    /// Its id.
     #[schema(min_length = 1, max_length = 128)]
     pub target_id: String,
     /// Id of the rule that it breaks.
     pub rule: String,
-    /// What happened, in words.
+    /// Description of what happened.
     #[serde(default)]
     #[schema(max_length = 1000)]
     pub details: String,
-    /// What it rests on.
+    /// Evidence.
     #[serde(default)]
     pub evidence: Evidence,
 }
 
-/// Where a report stands.
+/// State of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum ReportStatus {
-    /// Nobody has looked at it yet.
+    /// Not decided yet.
     Open,
-    /// Moderators did something.
+    /// Moderators took action.
     Acted,
-    /// Moderators found nothing against the rules.
+    /// Moderators found no violation.
     Dismissed,
 }
 
@@ -105,29 +105,29 @@ pub enum ReportStatus {
 pub struct OwnReport {
     /// Id.
     pub report_id: String,
-    /// What was reported.
+    /// Kind of the reported target.
     pub target_kind: TargetKind,
-    /// Its name at that time.
+    /// Its name at the time of the report.
     pub target_name: String,
     /// Title of the rule.
     pub rule: String,
-    /// Where it stands.
+    /// State.
     pub status: ReportStatus,
     /// RFC 3339.
     pub created_at: String,
 }
 
-/// `GET /api/reports`: what you have reported.
+/// `GET /api/reports`: your reports.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct OwnReportList {
     /// This page, the newest first.
     pub reports: Vec<OwnReport>,
-    /// On all pages.
+    /// Number of reports on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// On a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
@@ -137,48 +137,47 @@ pub struct OwnReportList {
 pub struct Report {
     /// Id.
     pub report_id: String,
-    /// What is reported.
+    /// Kind of the reported target.
     pub target_kind: TargetKind,
-    /// Which one.
+    /// Its id.
     pub target_id: String,
     /// Its name.
     pub target_name: String,
-    /// Whose it is.
+    /// User id of its owner.
     pub subject_id: String,
-    /// Their name.
+    /// Name of its owner.
     pub subject_name: String,
-    /// The rule that it is said to break.
+    /// The rule that it allegedly breaks.
     pub rule: Rule,
-    /// What the reporter says.
+    /// The reporter's description.
     pub details: String,
-    /// What the reporter's client showed; not proven.
+    /// What the reporter's client showed; unverified.
     pub evidence: Evidence,
-    /// What the world recorded of itself, where worlds are recorded.
+    /// The world's own recording, where worlds are recorded.
     pub recording: Option<ReportRecording>,
-    /// Who reported it.
+    /// User id of the reporter.
     pub reporter_id: String,
-    /// Their name.
+    /// Name of the reporter.
     pub reporter_name: String,
-    /// Where it stands.
+    /// State.
     pub status: ReportStatus,
-    /// Open reports about the same target, this one included.
+    /// Number of open reports about the same target, including this one.
     pub open_on_target: u32,
-    /// Notices that the person concerned has had before.
+    /// Number of earlier notices to the target's owner.
     pub notices_before: u32,
     /// RFC 3339.
     pub created_at: String,
 }
 
-/// A recording that a report carries:
-/// `GET /api/moderation/reports/{id}/recording`.
+/// The recording attached to a report: `GET /api/moderation/reports/{id}/recording`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ReportRecording {
-    /// Name of the file.
+    /// File name.
     pub file: String,
-    /// When it was begun, RFC 3339.
+    /// Start of the recording, RFC 3339.
     pub started_at: String,
-    /// How far into it the report was made.
+    /// Time of the report, in seconds from the start.
     pub reported_after_s: u32,
 }
 
@@ -186,28 +185,28 @@ pub struct ReportRecording {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ReportList {
-    /// This page: open ones oldest first, decided ones newest first.
+    /// This page: open reports oldest first, decided ones newest first.
     pub reports: Vec<Report>,
-    /// On all pages.
+    /// Number of reports on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// On a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
-/// What moderators can do.
+/// Actions of moderators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Nothing: no rule was broken.
+    /// No action: no rule was broken.
     Dismiss,
-    /// Tell the person concerned.
+    /// Warn the user.
     Warn,
-    /// Take a game out of the store.
+    /// Take down the game or spell.
     Takedown,
-    /// Keep somebody from playing and publishing for some days.
+    /// Suspend the user from playing and publishing for a number of days.
     Suspend,
 }
 
@@ -215,65 +214,65 @@ pub enum Verdict {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Decision {
-    /// What to do.
+    /// The action.
     pub verdict: Verdict,
-    /// The rule that was broken, when it is another than the reported one.
+    /// The broken rule, if it is not the reported one.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub rule: Option<String>,
-    /// Why: the person concerned reads it. Not needed to dismiss.
+    /// Reason, shown to the affected user. Not required to dismiss.
     #[serde(default)]
     #[schema(max_length = 1000)]
     pub reason: String,
-    /// What they should do now; the rule's own advice when empty.
+    /// What the user should do now; the rule's advice when empty.
     #[serde(default)]
     #[schema(max_length = 1000)]
     pub advice: String,
-    /// Of a suspension: how long.
+    /// Duration of a suspension in days.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 3650)]
     #[cfg_attr(test, ts(optional))]
     pub days: Option<u32>,
-    /// Decides all open reports about this target.
+    /// Whether to decide all open reports about this target.
     #[serde(default)]
     pub all_on_target: bool,
 }
 
-/// Answer of a decision.
+/// Response of a decision.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Decided {
-    /// The notice that the person concerned got; none when dismissed.
+    /// The notice to the affected user; `null` when dismissed.
     pub notice_id: Option<String>,
-    /// Reports that are decided by it.
+    /// Number of reports decided by it.
     pub reports: u32,
 }
 
-/// Whether a notice still counts.
+/// Whether a notice is in effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeState {
-    /// It does.
+    /// In effect.
     Active,
-    /// A suspension whose time is over.
+    /// A suspension that ended.
     Expired,
-    /// Moderators took it back.
+    /// Revoked by moderators.
     Lifted,
-    /// An appeal was granted.
+    /// Overturned on appeal.
     Overturned,
 }
 
-/// Where an appeal stands.
+/// State of an appeal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum AppealState {
-    /// Nobody has decided yet.
+    /// Not decided yet.
     Open,
-    /// The notice was overturned.
+    /// Granted: the notice was overturned.
     Granted,
-    /// The notice stands.
+    /// Rejected: the notice stays in effect.
     Refused,
 }
 
@@ -283,11 +282,11 @@ pub enum AppealState {
 pub struct Appeal {
     /// Id.
     pub appeal_id: String,
-    /// What the person concerned says.
+    /// The affected user's statement.
     pub text: String,
-    /// Where it stands.
+    /// State.
     pub state: AppealState,
-    /// What moderators answered.
+    /// The moderators' answer.
     pub answer: String,
     /// RFC 3339.
     pub created_at: String,
@@ -295,54 +294,53 @@ pub struct Appeal {
     pub decided_at: Option<String>,
 }
 
-/// What moderators did, as the person concerned reads it: which rule, which
-/// evidence, what to do.
+/// A moderation decision as shown to the affected user: rule, evidence and advice.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Notice {
     /// Id.
     pub notice_id: String,
-    /// What was done: never `dismiss`.
+    /// The action; never `dismiss`.
     pub verdict: Verdict,
-    /// To what.
+    /// Kind of the target.
     pub target_kind: TargetKind,
-    /// Which one.
+    /// Id of the target.
     pub target_id: String,
-    /// Its name.
+    /// Name of the target.
     pub target_name: String,
     /// The rule that was broken.
     pub rule: Rule,
-    /// Why moderators think so.
+    /// The moderators' reason.
     pub reason: String,
-    /// What it rests on.
+    /// Evidence.
     pub evidence: Evidence,
     /// What to do now.
     pub advice: String,
-    /// Whether it still counts.
+    /// Whether it is in effect.
     pub state: NoticeState,
-    /// When a suspension ends, RFC 3339.
+    /// End of a suspension, RFC 3339.
     pub until: Option<String>,
-    /// Whether the person concerned has opened it.
+    /// Whether the affected user has opened it.
     pub seen: bool,
-    /// The appeal, once there is one.
+    /// The appeal, if there is one.
     pub appeal: Option<Appeal>,
     /// RFC 3339.
     pub created_at: String,
 }
 
-/// `GET /api/notices`: yours.
+/// `GET /api/notices`: your notices.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NoticeList {
     /// This page, the newest first.
     pub notices: Vec<Notice>,
-    /// On all pages.
+    /// Number of notices on all pages.
     pub total: u32,
-    /// Those that were not opened.
+    /// Number of unopened notices.
     pub unseen: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// On a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
@@ -359,15 +357,15 @@ pub struct NewAppeal {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AppealCase {
-    /// What it is about, with the appeal in it.
+    /// The notice, including the appeal.
     pub notice: Notice,
-    /// Who appeals.
+    /// User id of the appellant.
     pub subject_id: String,
-    /// Their name.
+    /// Name of the appellant.
     pub subject_name: String,
-    /// Who decided, and should not decide again.
+    /// User id of the moderator who decided; another one must decide the appeal.
     pub moderator_id: String,
-    /// Their name.
+    /// Name of that moderator.
     pub moderator_name: String,
 }
 
@@ -375,13 +373,13 @@ pub struct AppealCase {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AppealList {
-    /// This page: open ones oldest first, decided ones newest first.
+    /// This page: open appeals oldest first, decided ones newest first.
     pub appeals: Vec<AppealCase>,
-    /// On all pages.
+    /// Number of appeals on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// On a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
@@ -391,7 +389,7 @@ pub struct AppealList {
 pub struct AppealDecision {
     /// Whether the notice is overturned.
     pub grant: bool,
-    /// What to tell the person concerned.
+    /// Answer to the affected user.
     #[schema(min_length = 1, max_length = 2000)]
     pub answer: String,
 }
@@ -400,12 +398,12 @@ pub struct AppealDecision {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LiftNotice {
-    /// Why, for the log.
+    /// Reason, for the log.
     #[schema(min_length = 1, max_length = 1000)]
     pub reason: String,
 }
 
-/// One line of the log of what moderators did.
+/// An entry of the moderation log.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AuditEntry {
@@ -413,20 +411,20 @@ pub struct AuditEntry {
     pub entry_id: String,
     /// RFC 3339.
     pub at: String,
-    /// Who.
+    /// Name of the user who acted.
     pub actor_name: String,
-    /// What: `report`, `recording` (somebody fetched it), `dismiss`, `warn`,
-    /// `takedown`, `suspend`, `lift`, `appeal`, `grant` or `refuse`.
+    /// The action: `report`, `recording` (a moderator downloaded it), `dismiss`,
+    /// `warn`, `takedown`, `suspend`, `lift`, `appeal`, `grant` or `refuse`.
     pub action: String,
-    /// To what.
+    /// Kind of the target.
     pub target_kind: TargetKind,
-    /// Which one.
+    /// Id of the target.
     pub target_id: String,
-    /// Its name.
+    /// Name of the target.
     pub target_name: String,
     /// Title of the rule.
     pub rule: String,
-    /// Why, in words.
+    /// Reason in words.
     pub summary: String,
 }
 
@@ -436,10 +434,10 @@ pub struct AuditEntry {
 pub struct AuditLog {
     /// This page, the newest first.
     pub entries: Vec<AuditEntry>,
-    /// On all pages.
+    /// Number of entries on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// On a full page.
+    /// Page size.
     pub per_page: u32,
 }

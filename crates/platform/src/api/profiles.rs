@@ -1,34 +1,34 @@
-//! Characters and how they look.
+//! Types of characters and public profiles.
 
 use serde::{Deserialize, Serialize};
 
 use crate::extract::object;
 
-/// On a character's head.
+/// A character's hat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum HatName {
-    /// Nothing but hair.
+    /// No hat.
     #[default]
     None,
-    /// With a peak.
+    /// A peaked cap.
     Cap,
-    /// Knitted.
+    /// A knitted cap.
     Beanie,
-    /// Tall.
+    /// A top hat.
     TopHat,
-    /// Golden.
+    /// A golden crown.
     Crown,
-    /// A cone of paper.
+    /// A paper cone.
     Party,
-    /// Against the sun.
+    /// A straw hat.
     Straw,
-    /// Two of them.
+    /// Two horns.
     Horns,
 }
 
-/// What a character's face says.
+/// A character's facial expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
@@ -36,7 +36,7 @@ pub enum FaceName {
     /// Friendly.
     #[default]
     Smile,
-    /// With teeth.
+    /// A smile with teeth.
     Grin,
     /// One eye closed.
     Wink,
@@ -46,44 +46,44 @@ pub enum FaceName {
     Surprised,
     /// Eyes half closed.
     Sleepy,
-    /// Brows down.
+    /// Lowered brows.
     Fierce,
 }
 
-/// How a character looks. Colours read `#rrggbb`; one that is left out is
-/// picked by the world.
+/// Appearance of a character. Colours are `#rrggbb`; the world chooses a missing
+/// colour.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CharacterLooks {
-    /// Head and arms.
+    /// Colour of head and arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
     #[cfg_attr(test, ts(optional))]
     pub skin: Option<String>,
-    /// Hair.
+    /// Colour of the hair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
     #[cfg_attr(test, ts(optional))]
     pub hair: Option<String>,
-    /// Upper half.
+    /// Colour of the upper body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
     #[cfg_attr(test, ts(optional))]
     pub shirt: Option<String>,
-    /// Lower half.
+    /// Colour of the lower body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
     #[cfg_attr(test, ts(optional))]
     pub trousers: Option<String>,
-    /// The hat.
+    /// Colour of the hat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
     #[cfg_attr(test, ts(optional))]
     pub accent: Option<String>,
-    /// On its head.
+    /// Hat.
     #[serde(default)]
     pub hat: HatName,
-    /// Its face.
+    /// Face.
     #[serde(default)]
     pub face: FaceName,
 }
@@ -92,15 +92,15 @@ pub struct CharacterLooks {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Character {
-    /// Its id among yours.
+    /// Character id, unique per user.
     pub character_id: String,
-    /// Its name, for you alone.
+    /// Its name; only you can see it.
     pub name: String,
-    /// How it looks.
+    /// Its appearance.
     pub looks: CharacterLooks,
-    /// Whether you play as this one.
+    /// Whether it is the character you play as.
     pub active: bool,
-    /// Rises with every edit.
+    /// Incremented by every edit.
     pub version: u32,
     /// RFC 3339.
     pub created_at: String,
@@ -108,13 +108,13 @@ pub struct Character {
     pub updated_at: String,
 }
 
-/// `GET /api/characters`: all of yours; there are never more than `limit`.
+/// `GET /api/characters`: all your characters; at most `limit`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CharacterList {
     /// The oldest first.
     pub characters: Vec<Character>,
-    /// How many you may have.
+    /// Maximum number of characters.
     pub limit: u32,
 }
 
@@ -125,7 +125,7 @@ pub struct NewCharacter {
     /// Letters and digits, at most 20.
     #[schema(min_length = 1, max_length = 160)]
     pub name: String,
-    /// How it looks.
+    /// Its appearance.
     #[serde(default, deserialize_with = "object")]
     pub looks: CharacterLooks,
 }
@@ -137,22 +137,22 @@ pub struct EditCharacter {
     /// Letters and digits, at most 20.
     #[schema(min_length = 1, max_length = 160)]
     pub name: String,
-    /// How it looks from now on.
+    /// Its new appearance.
     #[serde(deserialize_with = "object")]
     pub looks: CharacterLooks,
-    /// The version that was edited; another one in between is not overwritten.
+    /// The version that the edit is based on; 409 when it is outdated.
     pub version: u32,
 }
 
-/// `GET /api/users/{id}`: what everybody may know of somebody.
+/// `GET /api/users/{id}`: a user's public profile.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PublicProfile {
-    /// Their id.
+    /// User id.
     pub user_id: String,
-    /// Their name.
+    /// Name.
     pub username: String,
-    /// How their active character looks.
+    /// Appearance of the active character.
     pub looks: CharacterLooks,
     /// RFC 3339.
     pub joined_at: String,

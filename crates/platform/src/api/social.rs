@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Somebody you have blocked.
+/// A user whom you have blocked.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Block {
-    /// Their id.
+    /// User id.
     pub user_id: String,
-    /// Their name.
+    /// Name.
     pub username: String,
     /// RFC 3339.
     pub blocked_at: String,
@@ -20,11 +20,11 @@ pub struct Block {
 pub struct BlockList {
     /// This page, the newest first.
     pub blocks: Vec<Block>,
-    /// On all pages.
+    /// Number of blocks on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// On a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
@@ -36,39 +36,39 @@ pub struct NewInvite {
     pub world_id: String,
 }
 
-/// Answer of `POST /api/invites`.
+/// Response of `POST /api/invites`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Invite {
-    /// For `POST /join`.
+    /// Invitation code, for `POST /join`.
     pub code: String,
-    /// What to put behind the site's address.
+    /// Path to append to the site's origin.
     pub path: String,
     /// RFC 3339.
     pub expires_at: String,
 }
 
-/// `GET /api/invites/{code}`: what a friend sees before they come.
+/// `GET /api/invites/{code}`: the invitation as the friend sees it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct InviteInfo {
     /// The code.
     pub code: String,
-    /// Who invites.
+    /// Name of the inviting user.
     pub inviter: String,
-    /// How they look.
+    /// Appearance of their character.
     pub looks: super::CharacterLooks,
     /// The game.
     pub game_id: String,
     /// Its title.
     pub game_name: String,
-    /// Its picture, when it has one.
+    /// Its thumbnail, if it has one.
     pub thumbnail_url: Option<String>,
-    /// Whether the world runs now; else it is started.
+    /// Whether the world is running; joining starts it otherwise.
     pub running: bool,
-    /// Players in it.
+    /// Current players.
     pub players: u32,
-    /// Players that fit.
+    /// Maximum number of players.
     pub max_players: u32,
     /// RFC 3339.
     pub expires_at: String,

@@ -1,25 +1,24 @@
-//! What the REST interface and Socket.IO say of spells, their revisions and
-//! builds.
+//! Types of spells, revisions and builds, for REST and Socket.IO.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a revision is active.
+/// Release channel of a spell.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
 )]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
 pub enum SpellChannel {
-    /// Built; only its maker casts it.
+    /// Newest build; only its creator casts it.
     Draft,
-    /// For whoever asks for it.
+    /// For players who request it.
     Beta,
-    /// For everybody.
+    /// For everyone.
     Stable,
 }
 
 impl SpellChannel {
-    /// As the database and the interface write it.
+    /// Its name in the database and the API.
     pub fn name(self) -> &'static str {
         match self {
             SpellChannel::Draft => "draft",
@@ -28,7 +27,8 @@ impl SpellChannel {
         }
     }
 
-    /// From [`SpellChannel::name`]; anything else is a draft, which nobody else sees.
+    /// Parses [`SpellChannel::name`]; unknown names mean `Draft`, which only the
+    /// creator sees.
     pub fn from_name(name: &str) -> Self {
         match name {
             "beta" => SpellChannel::Beta,
@@ -42,27 +42,28 @@ impl SpellChannel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellInfo {
-    /// Small letters, digits, `_` and `-`.
+    /// Spell id: lower-case letters, digits, `_` and `-`.
     pub spell_id: String,
-    /// Name to show.
+    /// Display name.
     pub display_name: String,
-    /// What it does.
+    /// Description.
     pub description: String,
-    /// Who made it.
+    /// User id of its creator.
     pub created_by: String,
-    /// Newest build.
+    /// Newest revision.
     pub active_draft_rev: Option<String>,
-    /// What `beta` names.
+    /// Active revision of `beta`.
     pub active_beta_rev: Option<String>,
-    /// What everybody casts.
+    /// Active revision of `stable`.
     pub active_stable_rev: Option<String>,
     /// Version of the newest revision; 0 before the first build.
     pub version: u32,
-    /// Moderators took it down: only its maker sees it, and nobody casts it.
+    /// Whether moderators took it down: only its creator sees it, and nobody can cast
+    /// it.
     pub taken_down: bool,
-    /// When it was begun.
+    /// RFC 3339.
     pub created_at: String,
-    /// When it was last built or published.
+    /// Time of the last build or publication, RFC 3339.
     pub updated_at: String,
 }
 
@@ -70,15 +71,15 @@ pub struct SpellInfo {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellList {
-    /// The one that changed last first.
+    /// This page, the last changed first.
     pub spells: Vec<SpellInfo>,
-    /// How many there are on all pages.
+    /// Number of spells on all pages.
     pub total: u32,
-    /// This page, from 1.
+    /// Page number, from 1.
     pub page: u32,
-    /// Spells on a full page.
+    /// Page size.
     pub per_page: u32,
-    /// Whether spells can be built from a `prompt` here.
+    /// Whether this platform can build spells from a `prompt`.
     #[serde(default)]
     pub prompts: bool,
 }
@@ -87,75 +88,75 @@ pub struct SpellList {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CreateSpellRequest {
-    /// Wanted id; one is made up without it.
+    /// Requested id; generated when absent.
     #[serde(default)]
     #[schema(pattern = "^[a-z0-9_-]{1,64}$")]
     #[cfg_attr(test, ts(optional))]
     pub spell_id: Option<String>,
-    /// Name to show; the id without it.
+    /// Display name; default the id.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub display_name: Option<String>,
-    /// What it does.
+    /// Description.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub description: Option<String>,
 }
 
-/// Answer of `POST /api/spells`.
+/// Response of `POST /api/spells`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct DraftCreated {
-    /// Its id.
+    /// Spell id.
     pub spell_id: String,
-    /// False when it was yours already.
+    /// False when the spell existed already and is yours.
     pub created: bool,
-    /// All of it.
+    /// The spell.
     pub spell: SpellInfo,
 }
 
-/// What a cast takes, and what the spell is called.
+/// Options of a build.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct BuildOptions {
-    /// Name to show.
+    /// Display name.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub name: Option<String>,
-    /// What it does.
+    /// Description.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub description: Option<String>,
-    /// Seconds until the same player can cast it again.
+    /// Cooldown per player, in seconds.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 3600)]
     #[cfg_attr(test, ts(optional))]
     pub cooldown_s: Option<f32>,
-    /// Of 100 mana.
+    /// Mana cost, of 100.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1000)]
     #[cfg_attr(test, ts(optional))]
     pub cost: Option<f32>,
-    /// How far away its target may be, in metres.
+    /// Maximum distance of the target, in metres.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1000)]
     #[cfg_attr(test, ts(optional))]
     pub range_m: Option<f32>,
-    /// Anything else that your programs want in the manifest; its `name` and `description` count
-    /// where those above are not given. At most 4 KiB as JSON.
+    /// Arbitrary metadata for the manifest. Its `name` and `description` are defaults
+    /// for the fields above. At most 4 KiB as JSON.
     #[serde(default)]
     #[schema(value_type = Option<std::collections::BTreeMap<String, serde_json::Value>>)]
     #[cfg_attr(test, ts(optional, type = "Record<string, unknown>"))]
     pub metadata: Option<serde_json::Value>,
 }
 
-/// `POST /api/spells/{id}/build`: from code, or from a description in plain
-/// language. A prompt with code has the code changed; without either the
-/// newest revision is built again, with other options.
+/// `POST /api/spells/{id}/build`: builds from code, or from a prompt in natural
+/// language. A prompt with code modifies the code. Without either, the newest
+/// revision is rebuilt with other options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct BuildRequest {
-    /// What the spell is to do, in plain language.
+    /// Description of the spell in natural language.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub prompt: Option<String>,
@@ -163,41 +164,41 @@ pub struct BuildRequest {
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub code: Option<String>,
-    /// What a cast takes.
+    /// Options.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub options: Option<BuildOptions>,
-    /// The draft that this was made from. When another one is active by now,
-    /// the build is refused instead of hiding it.
+    /// The draft that this build is based on. The build is rejected when the draft is
+    /// outdated.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub parent_revision_id: Option<String>,
 }
 
-/// Answer of `POST /api/spells/{id}/build`.
+/// Response of `POST /api/spells/{id}/build`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct BuildStarted {
-    /// To ask `/api/jobs/{id}` about.
+    /// Job id, for `/api/jobs/{id}`.
     pub job_id: String,
     /// The spell.
     pub spell_id: String,
 }
 
-/// Where a build is.
+/// State of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
 pub enum JobStatus {
-    /// Waits for its turn.
+    /// Waiting for a worker.
     Queued,
-    /// Is worked on.
+    /// In progress.
     Running,
-    /// There is a revision.
+    /// Finished with a revision.
     Done,
-    /// There is none; the message says why.
+    /// Failed; the message says why.
     Failed,
-    /// Somebody stopped it.
+    /// Cancelled by the user.
     Cancelled,
 }
 
@@ -205,27 +206,27 @@ pub enum JobStatus {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JobInfo {
-    /// Its id.
+    /// Job id.
     pub job_id: String,
-    /// What is built.
+    /// The spell that is built.
     pub spell_id: String,
-    /// Where it is.
+    /// State.
     pub status: JobStatus,
-    /// prepare, assemble_package, validate, finalize or done.
+    /// `prepare`, `assemble_package`, `validate`, `finalize` or `done`.
     pub stage: String,
-    /// 0 to 100.
+    /// Progress, 0 to 100.
     pub progress_pct: u32,
-    /// What was said on the way.
+    /// Build log.
     pub logs: Vec<String>,
     /// Why it failed.
     pub error_message: Option<String>,
-    /// What came of it.
+    /// The built revision.
     pub result_revision_id: Option<String>,
-    /// How often it was begun.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it was asked for.
+    /// RFC 3339.
     pub created_at: String,
-    /// When it last moved.
+    /// Time of the last progress, RFC 3339.
     pub updated_at: String,
 }
 
@@ -233,17 +234,17 @@ pub struct JobInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellFile {
-    /// Such as `spell.luau`.
+    /// Path, such as `spell.luau`.
     pub path: String,
-    /// Of its content, in hex.
+    /// SHA-256 of the content in hex.
     pub sha256: String,
-    /// What it is.
+    /// Media type.
     pub media_type: String,
-    /// Its size.
+    /// Size in bytes.
     pub size_bytes: u32,
 }
 
-/// What a revision is.
+/// Manifest of a revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellManifest {
@@ -251,36 +252,36 @@ pub struct SpellManifest {
     pub spell_id: String,
     /// This revision.
     pub revision_id: String,
-    /// What it was made from.
+    /// The revision it is based on.
     pub parent_revision_id: Option<String>,
-    /// Counts the revisions of the spell, from 1.
+    /// Version number of the spell, from 1.
     pub version: u32,
-    /// Name to show.
+    /// Display name.
     pub name: String,
-    /// What it does.
+    /// Description.
     pub description: String,
     /// The file that defines `on_cast(ctx)`.
     pub entry: String,
-    /// Of that file: what worlds call the revision.
+    /// SHA-256 of that file; worlds identify the code by it.
     pub code_sha256: String,
-    /// Seconds until the same player can cast it again.
+    /// Cooldown per player, in seconds.
     pub cooldown_s: f32,
-    /// Of 100 mana.
+    /// Mana cost, of 100.
     pub cost: f32,
-    /// How far away its target may be, in metres.
+    /// Maximum distance of the target, in metres.
     pub range_m: f32,
     /// All files.
     pub files: Vec<SpellFile>,
     /// `code` or `prompt`.
     pub made_from: String,
-    /// What the build was given as `options.metadata`.
+    /// The `options.metadata` of the build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<std::collections::BTreeMap<String, serde_json::Value>>)]
     #[cfg_attr(test, ts(optional, type = "Record<string, unknown>"))]
     pub metadata: Option<serde_json::Value>,
-    /// Who made it.
+    /// User id of its creator.
     pub created_by: String,
-    /// When.
+    /// RFC 3339.
     pub created_at: String,
 }
 
@@ -288,19 +289,19 @@ pub struct SpellManifest {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RevisionInfo {
-    /// Its id.
+    /// Revision id.
     pub revision_id: String,
     /// The spell.
     pub spell_id: String,
-    /// What it was made from.
+    /// The revision it is based on.
     pub parent_revision_id: Option<String>,
     /// The highest channel it was published to.
     pub channel: SpellChannel,
-    /// Counts the revisions of the spell, from 1.
+    /// Version number of the spell, from 1.
     pub version: u32,
-    /// When it was built.
+    /// RFC 3339.
     pub created_at: String,
-    /// What it is.
+    /// Its manifest.
     pub manifest: SpellManifest,
 }
 
@@ -310,13 +311,13 @@ pub struct RevisionInfo {
 pub struct RevisionList {
     /// The spell.
     pub spell_id: String,
-    /// The newest first; others' drafts are not among them.
+    /// This page, newest first, without other users' drafts.
     pub revisions: Vec<RevisionInfo>,
-    /// How many there are on all pages.
+    /// Number of revisions on all pages.
     pub total: u32,
-    /// This page, from 1.
+    /// Page number, from 1.
     pub page: u32,
-    /// Revisions on a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
@@ -326,22 +327,22 @@ pub struct RevisionList {
 pub struct PublishSpellRequest {
     /// A revision of this spell.
     pub revision_id: String,
-    /// Where it becomes the active one.
+    /// The channel where it becomes active.
     pub channel: SpellChannel,
 }
 
-/// Answer of `POST /api/spells/{id}/publish`, and `spell.active_update`.
+/// Response of `POST /api/spells/{id}/publish`, and content of `spell.active_update`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellPublished {
     /// The spell.
     pub spell_id: String,
-    /// What is active now.
+    /// The revision that is active now.
     pub revision_id: String,
-    /// Where.
+    /// Its channel.
     pub channel: SpellChannel,
     /// The spell with its channels.
     pub spell: SpellInfo,
-    /// What the revision is.
+    /// The manifest of the revision.
     pub manifest: SpellManifest,
 }

@@ -1,4 +1,4 @@
-//! Worlds as people see them: what they are, what lasts of them, saves.
+//! Types of worlds, their stored state, and saves.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,33 +6,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldInfo {
-    /// Id.
+    /// World id.
     pub world_id: String,
-    /// Code to share.
+    /// Room code, to share.
     pub room_code: String,
     /// Name of the world.
     pub name: String,
-    /// What its owner says about it.
+    /// Description by its owner.
     pub description: String,
     /// The game it is an instance of.
     pub game_id: String,
-    /// Package it runs.
+    /// SHA-256 of the package it runs.
     pub revision: String,
-    /// Who opened it.
+    /// User id of its creator.
     pub created_by: String,
-    /// Who may change and delete it; `null` for one that the platform opened.
+    /// User id of its owner, who may change and delete it; `null` for a world opened
+    /// by the platform.
     pub owner_id: Option<String>,
-    /// Whether only those with the room code may come.
+    /// Whether it can be joined only with the room code.
     pub private: bool,
-    /// Whether what is built in it outlives its server.
+    /// Whether its state outlives its server process.
     pub persistent: bool,
     /// Whether a game server runs it now.
     pub running: bool,
-    /// Players in it.
+    /// Current players.
     pub player_count: u32,
-    /// Players that fit.
+    /// Maximum number of players.
     pub max_players: u32,
-    /// Counts changes of name, description and privacy; a change names it.
+    /// Incremented by changes of name, description and privacy; a change must name
+    /// the current one.
     pub version: u32,
     /// RFC 3339.
     pub created_at: String,
@@ -44,13 +46,13 @@ pub struct WorldInfo {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldList {
-    /// This page: the fullest first; one's own, the newest first.
+    /// This page: the fullest first; for your own worlds, the newest first.
     pub worlds: Vec<WorldInfo>,
-    /// Worlds on all pages.
+    /// Number of worlds on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// Worlds on a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
@@ -58,7 +60,7 @@ pub struct WorldList {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NewWorld {
-    /// Up to 60 characters; made up without it.
+    /// Up to 60 characters; generated when absent.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub name: Option<String>,
@@ -66,11 +68,11 @@ pub struct NewWorld {
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub description: Option<String>,
-    /// The game; the platform's default game without it.
+    /// Game id; default the platform's default game.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub game_id: Option<String>,
-    /// Whether only those with the room code may come.
+    /// Whether it can be joined only with the room code.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub private: Option<bool>,
@@ -80,37 +82,36 @@ pub struct NewWorld {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldChange {
-    /// The version that was looked at: a change that came between is not
-    /// overwritten.
+    /// The version that the change is based on; 409 when it is outdated.
     pub version: u32,
-    /// As in `POST /worlds`; unchanged without it.
+    /// As in `POST /worlds`; unchanged when absent.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub name: Option<String>,
-    /// The same.
+    /// As in `POST /worlds`; unchanged when absent.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub description: Option<String>,
-    /// The same.
+    /// Whether it can be joined only with the room code; unchanged when absent.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub private: Option<bool>,
 }
 
-/// `POST /world/{id}`: saves what lasts of the world now, or goes back to
-/// something; then what was there before is saved first.
+/// `POST /world/{id}`: saves the world's state, or restores a state after saving the
+/// current one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldSaveRequest {
-    /// What to call the save; up to 60 characters.
+    /// Name of the save; up to 60 characters.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub label: Option<String>,
-    /// Id of a save of this world to go back to.
+    /// Id of a save of this world to restore.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub restore: Option<String>,
-    /// What `GET /world/{id}/state` gave, to go back to.
+    /// A response of `GET /world/{id}/state` to restore.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub state: Option<WorldState>,
@@ -120,22 +121,22 @@ pub struct WorldSaveRequest {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldSave {
-    /// Id.
+    /// Save id.
     pub save_id: String,
     /// The world.
     pub world_id: String,
-    /// What it is called.
+    /// Name.
     pub label: String,
-    /// Whether the platform made it before something took its place.
+    /// Whether the platform made it automatically before a restore.
     pub automatic: bool,
-    /// Who made it.
+    /// User id of its creator.
     pub created_by: String,
     /// RFC 3339.
     pub created_at: String,
-    /// The newest operation in it.
+    /// Number of the newest operation in it.
     #[cfg_attr(test, ts(type = "number"))]
     pub newest_op: u64,
-    /// Its size as it is stored.
+    /// Stored size in bytes.
     pub size_bytes: u32,
 }
 
@@ -145,34 +146,34 @@ pub struct WorldSave {
 pub struct WorldSaveList {
     /// This page, the newest first.
     pub saves: Vec<WorldSave>,
-    /// Saves on all pages.
+    /// Number of saves on all pages.
     pub total: u32,
     /// Page number, from 1.
     pub page: u32,
-    /// Saves on a full page.
+    /// Page size.
     pub per_page: u32,
 }
 
-/// `GET /world/{id}/state`: everything that lasts of a world.
+/// `GET /world/{id}/state`: the complete persistent state of a world.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldState {
-    /// The last operation that the sections stand for.
+    /// Number of the last operation that the checkpoint includes.
     #[cfg_attr(test, ts(type = "number"))]
     pub checkpoint_op: u64,
-    /// Parts of the checkpoint.
+    /// Sections of the checkpoint.
     pub sections: Vec<StateSection>,
-    /// Operations since, in order.
+    /// Operations after the checkpoint, in order.
     pub ops: Vec<StateOp>,
 }
 
-/// One part of a world's checkpoint.
+/// One section of a world's checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct StateSection {
     /// Name.
     pub name: String,
-    /// Version of its form.
+    /// Version of its format.
     pub version: u32,
     /// Content in base64.
     pub data: String,
@@ -182,24 +183,24 @@ pub struct StateSection {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct StateOp {
-    /// Its number in the world's history.
+    /// Its number in the world's log.
     #[cfg_attr(test, ts(type = "number"))]
     pub op_id: u64,
-    /// Who asked for it; `null` for a script.
+    /// User id of the player who requested it; `null` for a script.
     pub player_id: Option<String>,
-    /// What it does.
+    /// The operation.
     #[schema(value_type = Object)]
     #[cfg_attr(test, ts(type = "unknown"))]
     pub op_data: serde_json::Value,
 }
 
-/// Somebody who may change a world from outside.
+/// A user who may change a world without being its owner.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldHelper {
-    /// Their id.
+    /// User id.
     pub user_id: String,
-    /// Their name.
+    /// Name.
     pub username: String,
 }
 
@@ -207,6 +208,6 @@ pub struct WorldHelper {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldHelpers {
-    /// By name.
+    /// Helpers, ordered by name.
     pub helpers: Vec<WorldHelper>,
 }

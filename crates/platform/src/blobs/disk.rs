@@ -1,4 +1,4 @@
-//! Blobs as files.
+//! Blobs as files in a folder.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,10 +9,9 @@ use tokio::io::AsyncWriteExt;
 
 use crate::ids;
 
-/// More than the blocks that file systems set aside for a file.
+/// More than the blocks that file systems reserve for a file.
 const PROBE_BYTES: usize = 64 * 1024;
 
-/// A folder of blobs.
 #[derive(Clone, Debug)]
 pub struct Disk {
     folder: PathBuf,
@@ -29,8 +28,8 @@ impl Disk {
         if fs::try_exists(&target).await? {
             return Ok(());
         }
-        // A crash in the middle leaves only a stray temporary file: the name
-        // appears when all bytes are there.
+        // Write, sync, then rename: after a crash only a temporary file may remain,
+        // and the final name never has partial content.
         let temporary = self.folder.join(format!("{}.part", ids::new_id("put")));
         let written = write_synced(&temporary, bytes).await;
         let moved = match written {

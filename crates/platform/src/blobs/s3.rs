@@ -11,13 +11,13 @@ use object_store::{
     BackoffConfig, ClientOptions, Error, ObjectStoreExt as _, PutPayload, RetryConfig,
 };
 
-use super::S3Place;
+use super::S3Location;
 
-/// A server that does not take a connection in this time is away.
+/// Time after which a server that accepts no connection counts as unavailable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest single request: a large package over a slow line.
+/// Maximum duration of one request: a large package over a slow network.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// Short: whoever asked waits meanwhile, and is told to come back.
+/// Few, because the client's request waits meanwhile and can be retried.
 const RETRIES: usize = 2;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(8);
 
@@ -29,7 +29,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    pub async fn open(place: &S3Place) -> io::Result<Self> {
+    pub async fn open(place: &S3Location) -> io::Result<Self> {
         crate::tls::use_ring();
         let mut client = ClientOptions::new()
             .with_connect_timeout(CONNECT_TIMEOUT)
@@ -41,7 +41,7 @@ impl Bucket {
         });
         for (name, value) in &place.settings {
             let name = name.to_ascii_lowercase();
-            // Also what is about the connection, which `AWS_ALLOW_HTTP` is.
+            // This variable is a client option, not an S3 option.
             if name == "aws_allow_http" {
                 client = client.with_allow_http(value == "true" || value == "1");
             } else if let Ok(key) = name.parse() {
@@ -57,7 +57,7 @@ impl Bucket {
             store: Arc::new(store),
             prefix: place.prefix.clone(),
         };
-        // A wrong key or bucket is told of now, not when a game is published.
+        // Fail at startup on a wrong key or bucket, not when a game is published.
         bucket.has(&"0".repeat(64)).await?;
         Ok(bucket)
     }
@@ -66,7 +66,7 @@ impl Bucket {
         if self.has(sha256).await? {
             return Ok(());
         }
-        // An object appears whole or not at all.
+        // A put is atomic: an object never has partial content.
         let payload = PutPayload::from(bytes.to_vec());
         let put = self.store.put(&self.path(sha256), payload).await;
         put.map(drop).map_err(|error| translate(error).1)
@@ -83,7 +83,8 @@ impl Bucket {
         }
     }
 
-    /// Two levels, because some servers keep objects as files of one folder.
+    /// Two levels of folders, because some servers store objects as files in one
+    /// directory.
     fn path(&self, sha256: &str) -> Path {
         let (folder, _) = sha256.split_at(2);
         Path::from(format!("{}/{folder}/{sha256}", self.prefix))
@@ -100,7 +101,8 @@ fn found<T>(result: object_store::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Whether it only says that there is no such object, and the error.
+/// Whether the error only says that the object does not exist, and the error as
+/// `io::Error`.
 fn translate(error: Error) -> (bool, io::Error) {
     let kind = match &error {
         Error::NotFound { .. } => return (true, io::Error::new(io::ErrorKind::NotFound, error)),

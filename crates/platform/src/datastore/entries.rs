@@ -1,4 +1,4 @@
-//! Keys and values.
+//! Keys and values of the data store.
 
 use frolic_protocol::store::{PAGE_MAX, StoreKey, check_number, value_of_text, value_text};
 use frolic_protocol::{Args, Value};
@@ -6,7 +6,7 @@ use sqlx::Row;
 
 use super::{Game, Outcome, StoreError};
 
-/// A row: its text and its version.
+/// A stored value as text, and its version.
 struct Entry {
     text: String,
     version: i64,
@@ -24,7 +24,7 @@ impl Game<'_> {
         })
     }
 
-    /// Writes a key; with a version, only where it still has that one.
+    /// Writes a key. With a version, writes only if the stored value still has that version.
     pub(super) async fn set(
         &mut self,
         at: &StoreKey,

@@ -1,18 +1,18 @@
-//! Forgets a player who deleted their account: their keys and their places in
-//! rankings, in all games, with the room that this gives back.
+//! Deletes the data of a player who deleted their account: their keys and their entries in
+//! rankings, in all games, and subtracts the bytes from each game's usage.
 
 use sqlx::{AnyConnection, Row};
 
 use super::lock;
 use crate::Platform;
 
-/// Rows that are removed in one transaction: a game's store is locked meanwhile.
-const ROWS_AT_ONCE: i64 = 500;
+/// Rows deleted per transaction. It is limited because the transaction locks the game's data.
+const ROWS_PER_TRANSACTION: i64 = 500;
 
-/// Removes everything that games keep about a player.
+/// Deletes all data that games store about a player.
 ///
 /// # Errors
-/// When the database refuses; what is gone by then stays gone.
+/// When the database fails. Data deleted before that stays deleted.
 pub async fn forget_player(platform: &Platform, player_id: &str) -> Result<(), sqlx::Error> {
     let rows = sqlx::query(
         "SELECT game_id FROM store_entries WHERE player = $1
@@ -27,7 +27,7 @@ pub async fn forget_player(platform: &Platform, player_id: &str) -> Result<(), s
         loop {
             let mut transaction = crate::db::begin(platform.db()).await?;
             lock(&mut transaction, &game_id).await?;
-            let removed = forget_some(&mut transaction, &game_id, player_id).await?;
+            let removed = forget_page(&mut transaction, &game_id, player_id).await?;
             transaction.commit().await?;
             if removed == 0 {
                 break;
@@ -37,7 +37,7 @@ pub async fn forget_player(platform: &Platform, player_id: &str) -> Result<(), s
     Ok(())
 }
 
-async fn forget_some(
+async fn forget_page(
     connection: &mut AnyConnection,
     game_id: &str,
     player_id: &str,
@@ -47,17 +47,17 @@ async fn forget_some(
     )
     .bind(game_id)
     .bind(player_id)
-    .bind(ROWS_AT_ONCE)
+    .bind(ROWS_PER_TRANSACTION)
     .fetch_all(&mut *connection)
     .await?;
     let ranks =
         sqlx::query("SELECT ranking FROM store_ranks WHERE game_id = $1 AND key = $2 LIMIT $3")
             .bind(game_id)
             .bind(player_id)
-            .bind(ROWS_AT_ONCE)
+            .bind(ROWS_PER_TRANSACTION)
             .fetch_all(&mut *connection)
             .await?;
-    // Sizes are in bytes, which SQL's lengths are not in both databases.
+    // Sizes are computed here, because the length functions of the two databases count differently.
     let mut bytes = 0;
     for row in &entries {
         let (key, value): (String, String) = (row.try_get("key")?, row.try_get("value")?);
@@ -71,7 +71,7 @@ async fn forget_some(
     }
     for row in &ranks {
         let ranking: String = row.try_get("ranking")?;
-        bytes += super::rankings::size_of_place(&ranking, player_id);
+        bytes += super::rankings::entry_size(&ranking, player_id);
         sqlx::query("DELETE FROM store_ranks WHERE game_id = $1 AND ranking = $2 AND key = $3")
             .bind(game_id)
             .bind(ranking)

@@ -1,4 +1,4 @@
-//! Leaderboards.
+//! Leaderboards: scores by ranking and key.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ impl Game<'_> {
         score: f64,
     ) -> Result<Outcome, StoreError> {
         let score = check_number(score)?;
-        let before = self.place(at).await?;
-        self.place_at(at, before, score).await?;
+        let before = self.rank_entry(at).await?;
+        self.put_rank_entry(at, before, score).await?;
         Ok(Outcome::Done)
     }
 
@@ -25,14 +25,14 @@ impl Game<'_> {
         at: &RankKey,
         by: f64,
     ) -> Result<Outcome, StoreError> {
-        let before = self.place(at).await?;
+        let before = self.rank_entry(at).await?;
         let sum = check_number(before.map_or(0.0, |(score, _)| score) + by)?;
-        self.place_at(at, before, sum).await?;
+        self.put_rank_entry(at, before, sum).await?;
         Ok(Outcome::Number(sum))
     }
 
     pub(super) async fn rank_remove(&mut self, at: &RankKey) -> Result<Outcome, StoreError> {
-        if self.place(at).await?.is_none() {
+        if self.rank_entry(at).await?.is_none() {
             return Ok(Outcome::Was(false));
         }
         self.charge(-1, -size(at))?;
@@ -65,7 +65,7 @@ impl Game<'_> {
             .bind(i64::from(count.clamp(1, PAGE_MAX)))
             .fetch_all(&mut *self.connection)
             .await?;
-        let places = rows.iter().enumerate().map(|(index, row)| {
+        let entries = rows.iter().enumerate().map(|(index, row)| {
             let key: String = row.try_get("key")?;
             let name: String = row.try_get("name")?;
             let name = if name.is_empty() { key.clone() } else { name };
@@ -76,8 +76,8 @@ impl Game<'_> {
                 ("Score".to_owned(), Value::Number(row.try_get("score")?)),
             ])))
         });
-        let places = places.collect::<Result<Vec<_>, sqlx::Error>>()?;
-        Ok(vec![Value::List(places)])
+        let entries = entries.collect::<Result<Vec<_>, sqlx::Error>>()?;
+        Ok(vec![Value::List(entries)])
     }
 
     pub(super) async fn rank_of(
@@ -85,7 +85,7 @@ impl Game<'_> {
         at: &RankKey,
         best: Best,
     ) -> Result<Vec<Value>, StoreError> {
-        let Some((score, reached_at)) = self.place(at).await? else {
+        let Some((score, reached_at)) = self.rank_entry(at).await? else {
             return Ok(vec![]);
         };
         let better = match best {
@@ -112,8 +112,8 @@ impl Game<'_> {
         ])
     }
 
-    /// Score, and when it was reached.
-    async fn place(&mut self, at: &RankKey) -> Result<Option<(f64, i64)>, sqlx::Error> {
+    /// The score, and the time at which it was reached.
+    async fn rank_entry(&mut self, at: &RankKey) -> Result<Option<(f64, i64)>, sqlx::Error> {
         let row = sqlx::query(
             "SELECT score, reached_at FROM store_ranks
              WHERE game_id = $1 AND ranking = $2 AND key = $3",
@@ -127,7 +127,7 @@ impl Game<'_> {
             .transpose()
     }
 
-    async fn place_at(
+    async fn put_rank_entry(
         &mut self,
         at: &RankKey,
         before: Option<(f64, i64)>,
@@ -135,7 +135,7 @@ impl Game<'_> {
     ) -> Result<(), StoreError> {
         let new = before.is_none();
         self.charge(i64::from(new), if new { size(at) } else { 0 })?;
-        // The same score again was reached when it was reached.
+        // Setting the same score again does not change the time at which it was reached.
         let same = before.filter(|(known, _)| known.to_bits() == score.to_bits());
         let reached_at = same.map_or(self.now_ms, |(_, reached_at)| reached_at);
         sqlx::query(
@@ -158,10 +158,10 @@ impl Game<'_> {
 }
 
 fn size(at: &RankKey) -> i64 {
-    i64::try_from(size_of_place(&at.ranking, &at.key)).unwrap_or(i64::MAX / 4)
+    i64::try_from(entry_size(&at.ranking, &at.key)).unwrap_or(i64::MAX / 4)
 }
 
-/// Bytes that a place in a ranking counts for.
-pub(super) fn size_of_place(ranking: &str, key: &str) -> usize {
+/// Bytes that an entry of a ranking adds to the game's usage.
+pub(super) fn entry_size(ranking: &str, key: &str) -> usize {
     ranking.len() + key.len() + 64
 }

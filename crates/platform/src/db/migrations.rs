@@ -1,7 +1,6 @@
-//! The schema, step by step: the files of `migrations/`, inside the program.
+//! The migrations of the database schema: the files of `migrations/`, embedded in the program.
 //!
-//! sqlx has a macro for this list; with it come all of sqlx, SQLite and TLS a
-//! second time, compiled for the macro alone.
+//! The macro of sqlx for this list would compile all of sqlx, SQLite and TLS a second time.
 
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
@@ -12,8 +11,8 @@ macro_rules! files {
     };
 }
 
-/// Name and content. A file that was released never changes: databases
-/// remember what they were given.
+/// Name and content of each file. A released file never changes, because databases store its
+/// checksum.
 const FILES: &[(&str, &str)] = files![
     "0001_start",
     "0002_store",
@@ -32,7 +31,7 @@ const FILES: &[(&str, &str)] = files![
     "0015_helpers",
 ];
 
-/// Runs what a database does not have yet.
+/// A migrator that runs the migrations which a database is missing.
 pub(super) fn migrator() -> Migrator {
     let migrations = FILES.iter().map(|&(name, sql)| {
         let (version, description) = name.split_once('_').expect("number_description");
@@ -53,19 +52,19 @@ mod tests {
 
     use super::*;
 
-    /// What sqlx itself makes of the folder, and what every database in use
-    /// was given.
+    /// The result must equal what sqlx reads from the folder, because databases in use have these
+    /// checksums.
     #[tokio::test]
-    async fn the_list_is_the_folder() {
+    async fn the_list_matches_the_folder() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
         let folder = Migrator::new(folder).await.expect("our own files");
-        let told = |migrator: &Migrator| -> Vec<_> {
-            let told = |one: &Migration| {
+        let described = |migrator: &Migrator| -> Vec<_> {
+            let describe = |one: &Migration| {
                 let (kind, checksum) = (one.migration_type, one.checksum.clone());
                 (one.version, one.description.clone(), kind, checksum)
             };
-            migrator.iter().map(told).collect()
+            migrator.iter().map(describe).collect()
         };
-        assert_eq!(told(&migrator()), told(&folder));
+        assert_eq!(described(&migrator()), described(&folder));
     }
 }

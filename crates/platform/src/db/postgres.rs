@@ -1,8 +1,8 @@
-//! What Postgres needs to mean the same as SQLite.
+//! Makes Postgres behave like SQLite where the defaults differ.
 
 use sqlx::{AnyPool, Row};
 
-/// Text columns of our tables that sort as the database's language does.
+/// Text columns of our tables that use another collation than "C".
 const OTHERWISE_SORTED: &str =
     "SELECT CAST(c.relname AS TEXT) AS table_name, CAST(a.attname AS TEXT) AS column_name
      FROM pg_attribute a
@@ -14,9 +14,8 @@ const OTHERWISE_SORTED: &str =
        AND c.relname <> '_sqlx_migrations'
      ORDER BY c.relname, a.attnum";
 
-/// Lets every text column sort by its bytes, as SQLite's do: a page of keys
-/// then ends where the next one begins, whatever language the server was set
-/// up for. Does nothing where it is so already.
+/// Makes every text column sort by its bytes, as SQLite does, because pages of keys would otherwise
+/// depend on the server's locale. Does nothing if the columns already do.
 pub async fn sort_by_bytes(db: &AnyPool) -> Result<(), sqlx::Error> {
     let rows = sqlx::query(OTHERWISE_SORTED).fetch_all(db).await?;
     let mut changes: Vec<(String, Vec<String>)> = Vec::new();

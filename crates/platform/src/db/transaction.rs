@@ -1,11 +1,10 @@
-//! Transactions that write, and the proof that one of them was committed.
+//! Write transactions, and the proof that one of them was committed.
 //!
-//! The driver counts how deep a connection is nested in transactions. SQLite ends
-//! a transaction by itself when the disk is full, and then the count is wrong: the
-//! next "transaction" of that connection is a savepoint, and its "commit" stores
-//! nothing. So a transaction here begins only where the count is zero, ends with
-//! the database's own COMMIT, and a connection that does not come back clean is
-//! closed (`is_clean`).
+//! The driver counts the nesting depth of transactions on a connection. SQLite ends a transaction
+//! by itself when the disk is full, and then the count is wrong: the next "transaction" on that
+//! connection is a savepoint, and its "commit" stores nothing. Therefore a transaction begins only
+//! where the count is zero and ends with the database's own COMMIT, and a connection that is
+//! returned inside a transaction is closed (`is_clean`).
 
 use std::ops::{Deref, DerefMut};
 
@@ -13,41 +12,40 @@ use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, Row, Transaction};
 
 use super::{Kind, sqlite};
 
-/// A transaction that writes. Dropped without a commit, it is rolled back.
+/// A write transaction. It is rolled back when dropped without a commit.
 pub(crate) struct WriteTransaction {
     inner: Transaction<'static, Any>,
     kind: Kind,
 }
 
-/// Something that is committed. Nothing else can make one, so whoever has it may
-/// acknowledge what is in it.
+/// A committed value. Only a commit creates one, so its owner may acknowledge the value.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "what was committed can be acknowledged"]
+#[must_use = "a committed value should be acknowledged"]
 pub(crate) struct Committed<T>(T);
 
 impl<T> Committed<T> {
-    /// What was committed.
+    /// The committed value.
     pub fn into_inner(self) -> T {
         self.0
     }
 }
 
 impl<T, E> Committed<Vec<Result<T, E>>> {
-    /// The parts of what was committed; those that were refused are not.
+    /// Splits a committed list; refused elements stay errors.
     pub fn transpose(self) -> Vec<Result<Committed<T>, E>> {
         let parts = self.0.into_iter();
         parts.map(|part| part.map(Committed)).collect()
     }
 }
 
-/// Begins a transaction that writes.
+/// Begins a write transaction.
 ///
 /// # Errors
-/// When the database refuses, or the connection is inside of another transaction.
+/// When the database refuses, or the connection is already inside a transaction.
 pub(crate) async fn begin(db: &AnyPool) -> Result<WriteTransaction, sqlx::Error> {
     let kind = kind_of(db);
-    // A statement of our own is refused by the driver where it would begin a
-    // savepoint. SQLite waits here for its one writer, and not in the middle.
+    // With an explicit statement, the driver refuses to begin a savepoint. SQLite waits for its
+    // write lock here and not in the middle of the transaction.
     let statement = match kind {
         Kind::Sqlite => "BEGIN IMMEDIATE",
         Kind::Postgres => "BEGIN",
@@ -57,38 +55,38 @@ pub(crate) async fn begin(db: &AnyPool) -> Result<WriteTransaction, sqlx::Error>
 }
 
 impl WriteTransaction {
-    /// Commits.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// When the database refuses: nothing is stored then, as far as anybody may
-    /// say.
+    /// When the database fails; callers must then assume that nothing is stored.
     pub async fn commit(self) -> Result<(), sqlx::Error> {
         self.commit_as(()).await.map(Committed::into_inner)
     }
 
-    /// Undoes everything, and says when that is done.
+    /// Rolls back and waits until that is done.
     ///
     /// # Errors
-    /// When the database refuses; it is undone all the same.
+    /// When the database fails; the changes are rolled back anyway.
     pub async fn rollback(self) -> Result<(), sqlx::Error> {
         self.inner.rollback().await
     }
 
-    /// Commits, and gives the proof that `stored` may be acknowledged.
+    /// Commits and returns `stored` as proof that it may be acknowledged.
     ///
     /// # Errors
-    /// As [`WriteTransaction::commit`].
+    /// As for [`WriteTransaction::commit`].
     pub async fn commit_as<T>(mut self, stored: T) -> Result<Committed<T>, sqlx::Error> {
         match self.kind {
-            // In a transaction with a failed statement, COMMIT is a ROLLBACK that
-            // reports no error; any other statement does.
+            // After a failed statement, COMMIT is a ROLLBACK that reports no error. Any other
+            // statement reports one.
             Kind::Postgres => {
                 self.inner.execute("SELECT 1").await?;
             }
-            // Whatever was started before is finished then, and counted.
+            // Waits until earlier statements are finished, so that the transaction count is up to
+            // date.
             Kind::Sqlite => self.inner.ping().await?,
         }
-        // Outside of a transaction the driver commits nothing, and reports no error.
+        // Outside a transaction the driver commits nothing and reports no error.
         if !self.inner.is_in_transaction() {
             return Err(sqlx::Error::Protocol(
                 "the transaction ended before its commit".into(),
@@ -113,19 +111,19 @@ impl DerefMut for WriteTransaction {
     }
 }
 
-/// Whether a connection that comes back to the pool is as good as a new one: outside
-/// of any transaction, by the driver's count and by the database's.
+/// Whether a connection that is returned to the pool is outside any transaction, by the driver's
+/// count and by the database's.
 pub(super) async fn is_clean(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
     if connection.backend_name() == "PostgreSQL" {
-        // A BEGIN whose caller went away is not counted by the driver. Outside of a
-        // transaction, a statement is one of its own, and begins with it.
+        // The driver does not count a BEGIN whose caller was dropped. Outside a transaction, a
+        // statement is its own transaction and begins at the same time.
         let row = connection
             .fetch_one("SELECT CAST(now() = statement_timestamp() AS INTEGER) AS idle")
             .await?;
         let is_idle = row.try_get::<i32, _>("idle")? == 1;
         return Ok(is_idle && !connection.is_in_transaction());
     }
-    // A rollback that was started is done by now, or has failed.
+    // Waits for a rollback that was started.
     connection.ping().await?;
     Ok(!connection.is_in_transaction() && !sqlite::is_read_only(connection).await?)
 }
@@ -133,7 +131,7 @@ pub(super) async fn is_clean(connection: &mut AnyConnection) -> Result<bool, sql
 fn kind_of(db: &AnyPool) -> Kind {
     match Kind::of(db.connect_options().database_url.as_str()) {
         Some(Kind::Postgres) => Kind::Postgres,
-        // Nothing else is ever opened.
+        // `open` accepts no other kind.
         Some(Kind::Sqlite) | None => Kind::Sqlite,
     }
 }
@@ -160,7 +158,7 @@ mod tests {
         }
     }
 
-    /// A database of a few pages, and a second view of it.
+    /// A small database, and a second pool for the same file.
     async fn databases(folder: &Folder) -> (AnyPool, AnyPool) {
         let url = super::super::default_url(&folder.0);
         let db = super::super::pool(&url, 1).await.unwrap();
@@ -192,14 +190,14 @@ mod tests {
         rows.iter().map(|row| row.get("id")).collect()
     }
 
-    /// SQLite's own way to be full. It is a setting of a connection.
+    /// Makes SQLite report a full disk. The setting applies to one connection.
     async fn limit_pages(db: &AnyPool, pages: u32) {
         let limit = format!("PRAGMA max_page_count = {pages}");
         db.execute(sqlx::AssertSqlSafe(limit)).await.unwrap();
     }
 
     #[tokio::test]
-    async fn what_is_committed_after_a_full_disk_is_stored() {
+    async fn a_commit_after_a_full_disk_is_stored() {
         let folder = Folder::new();
         let (db, other) = databases(&folder).await;
         limit_pages(&db, 4).await;
@@ -207,8 +205,8 @@ mod tests {
         let error = insert(&mut transaction, 1, 1 << 20).await.unwrap_err();
         assert!(error.to_string().contains("full"), "{error}");
         drop(transaction);
-        // SQLite has ended that transaction itself, and the driver does not know.
-        // An error that ends none is what left the next one open.
+        // SQLite has ended the transaction by itself, unknown to the driver. An error that does not
+        // end the transaction used to leave the next one open.
         let mut transaction = begin(&db).await.unwrap();
         insert(&mut transaction, 2, 1).await.unwrap();
         insert(&mut transaction, 2, 1).await.unwrap_err();
@@ -218,7 +216,7 @@ mod tests {
         let stored = transaction.commit_as(3).await.unwrap();
         assert_eq!(stored.into_inner(), 3);
         assert_eq!(ids(&other).await, [3]);
-        // And nobody holds the one lock for writers.
+        // The write lock must be free.
         let mut transaction = begin(&other).await.unwrap();
         insert(&mut transaction, 4, 1).await.unwrap();
         transaction.commit().await.unwrap();
@@ -233,7 +231,7 @@ mod tests {
         let mut transaction = begin(&db).await.unwrap();
         insert(&mut transaction, 1, 1).await.unwrap();
         insert(&mut transaction, 2, 1 << 20).await.unwrap_err();
-        // Whoever goes on all the same gets no proof.
+        // Continuing after the error must not yield a proof.
         transaction.commit_as(1).await.unwrap_err();
         assert_eq!(ids(&other).await, Vec::<i64>::new());
     }

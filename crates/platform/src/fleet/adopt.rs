@@ -1,5 +1,5 @@
-//! Game servers that outlived the control plane: found again by what the
-//! database says of them, so that their players go on and no world runs twice.
+//! Adopts game servers that survived a restart of the control plane. They are found by their lease
+//! in the database, so that their players stay connected and no world runs twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,30 +9,30 @@ use super::process::WorldProcess;
 use super::{Fleet, supervise};
 use crate::world_lease;
 
-/// How long a process has to call in: a few heartbeats.
-pub(super) const ADOPTION_PATIENCE: Duration = Duration::from_secs(7);
-/// How often it is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Time within which an adopted process has to call: a few heartbeats.
+pub(super) const ADOPTION_TIMEOUT: Duration = Duration::from_secs(7);
+/// Interval at which the end of the process is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Fleet {
-    /// Takes over what the last control plane left running; before anybody can
-    /// join. Processes that are gone are noted as such.
+    /// Adopts the processes that the last control plane left running, before the first join. Leases
+    /// of processes that have ended are closed.
     ///
     /// # Errors
-    /// When the database refuses.
-    pub async fn adopt_survivors(&self) -> Result<(), sqlx::Error> {
-        for run in world_lease::open(&self.0.db).await? {
-            let world_id = run.world.spec.world_id.clone();
-            let Some(process) = Survivor::find(run.pid, &world_id) else {
-                world_lease::end(&self.0.db, &world_id, run.epoch).await?;
+    /// When the database fails.
+    pub async fn adopt_running_servers(&self) -> Result<(), sqlx::Error> {
+        for lease in world_lease::open(&self.0.db).await? {
+            let world_id = lease.world.spec.world_id.clone();
+            let Some(process) = AdoptedProcess::find(lease.pid, &world_id) else {
+                world_lease::end(&self.0.db, &world_id, lease.epoch).await?;
                 continue;
             };
             tracing::info!(
                 world = world_id,
-                pid = run.pid,
-                "a game server outlived the platform"
+                pid = lease.pid,
+                "adopting a running game server"
             );
-            let server = Arc::new(WorldProcess::adopted(&run));
+            let server = Arc::new(WorldProcess::adopted(&lease));
             self.servers().insert(world_id, server.clone());
             tokio::spawn(supervise::supervise(
                 self.clone(),
@@ -44,26 +44,26 @@ impl Fleet {
     }
 }
 
-/// A process that is not our child.
-struct Survivor {
+/// A running game server that is not our child process.
+struct AdoptedProcess {
     #[cfg(target_os = "linux")]
     handle: rustix::fd::OwnedFd,
 }
 
 #[cfg(target_os = "linux")]
-impl Survivor {
-    /// The process with this id, if it is the one that runs this world.
+impl AdoptedProcess {
+    /// Opens the process with this id if it runs this world.
     fn find(pid: u32, world_id: &str) -> Option<Self> {
         use rustix::process::{Pid, PidfdFlags, pidfd_open};
         let raw = i32::try_from(pid).ok().filter(|pid| *pid > 1)?;
         let handle = pidfd_open(Pid::from_raw(raw)?, PidfdFlags::empty()).ok()?;
-        // From here on the handle means one process. Ids are used again, so it
-        // has to say itself that it is ours.
+        // The handle refers to exactly one process. Process ids are reused, so its command line
+        // must name the world.
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let mut words = command.split(|byte| *byte == 0);
         let ours = words.any(|word| word == world_id.as_bytes());
-        let survivor = Self { handle };
-        (ours && !survivor.has_ended()).then_some(survivor)
+        let adopted_process = Self { handle };
+        (ours && !adopted_process.has_ended()).then_some(adopted_process)
     }
 
     fn has_ended(&self) -> bool {
@@ -75,15 +75,15 @@ impl Survivor {
     fn signal(&self, signal: rustix::process::Signal) {
         let sent = rustix::process::pidfd_send_signal(&self.handle, signal);
         if let Err(error) = sent {
-            tracing::debug!(%error, "a game server was gone before its signal");
+            tracing::debug!(%error, "a game server ended before it received a signal");
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Survivor {
-    /// Nobody can be told apart for certain here: the old process is refused,
-    /// and ends at its next heartbeat.
+impl AdoptedProcess {
+    /// Without pidfd a process cannot be identified reliably. The old process is rejected at its
+    /// next heartbeat and ends.
     fn find(_pid: u32, _world_id: &str) -> Option<Self> {
         None
     }
@@ -93,15 +93,16 @@ impl Survivor {
     }
 }
 
-impl GameServer for Survivor {
+impl GameServer for AdoptedProcess {
     fn wait(&mut self) -> BoxFuture<'_, ServerExit> {
         Box::pin(async move {
             while !self.has_ended() {
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             ServerExit {
                 success: false,
-                description: "how is not known: the platform was restarted under it".to_owned(),
+                description: "exit status unknown: the platform was restarted while it ran"
+                    .to_owned(),
                 blamed: None,
             }
         })

@@ -1,5 +1,5 @@
-//! The process of one world as the control plane sees it: its phase, its players,
-//! and the places reserved for players who are joining.
+//! The process of one world as seen by the control plane: its phase, its players and the slots
+//! reserved for joining players.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,106 +10,105 @@ use frolic_protocol::store::requests_per_minute;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::queue::{Queue, Turn};
+use super::queue::{Queue, QueuePosition};
 use crate::api::{RunningWorld, ServerInfo};
 use crate::{ids, world_lease};
 
-/// What the fleet must know of a world to run it.
+/// The properties of a world that the fleet needs.
 #[derive(Clone, Debug)]
 pub struct WorldSpec {
     /// Id of the world.
     pub world_id: String,
-    /// Game it is an instance of.
+    /// Game of which it is an instance.
     pub game_id: String,
-    /// Package it runs.
+    /// Package revision that it runs.
     pub revision: String,
-    /// Code that reaches it.
+    /// Room code of the world.
     pub room_code: String,
-    /// Players that fit.
+    /// Player limit of the world.
     pub max_players: u32,
-    /// How long it may be empty before it is stopped.
+    /// Time after which an empty world is stopped.
     pub idle_stop: Duration,
-    /// Whether what is built in it outlives its process.
+    /// Whether operations in the world outlive its process.
     pub persistent: bool,
-    /// Whether only those with its room code may come.
+    /// Whether a room code is required to enter.
     pub private: bool,
 }
 
-/// Where a ready server takes connections.
+/// Ports of a game server that is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoints {
     /// TCP port of the WebSocket endpoint.
     pub websocket_port: u16,
-    /// UDP endpoint, where there is one.
+    /// UDP endpoint, if WebTransport is available.
     pub webtransport: Option<WebTransportEndpoint>,
 }
 
-/// Where in its life a server is.
+/// Lifecycle phase of a game server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Launched, not ready yet.
     Starting,
-    /// Takes connections.
+    /// Accepts connections.
     Ready(Endpoints),
-    /// Asked to stop; takes nobody new.
+    /// Asked to stop; accepts no new players.
     Stopping,
-    /// Crashed; waits before the next launch.
+    /// Crashed; pauses before the next launch.
     BackingOff {
-        /// When it is launched again.
+        /// Time of the next launch.
         until: Instant,
     },
-    /// Gone for good; its entry is out of the fleet.
+    /// Ended finally; the entry has been removed from the fleet.
     Ended(End),
 }
 
-/// How a server's life ended.
+/// Final result of a game server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// As it should; whoever still wants the world starts it again.
+    /// Ended normally; the next join starts the world again.
     Stopped,
-    /// It could not be started or kept crashing.
+    /// Could not be started or crashed repeatedly.
     Failed(String),
 }
 
-/// Answer to a wish for a place.
+/// Result of [`WorldProcess::reserve`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reservation {
-    /// The place is held.
-    Held,
-    /// No place is left.
+    /// The slot is reserved.
+    Reserved,
+    /// No slot is free.
     Full,
-    /// The server is on its way out: wait for its end and start anew.
-    Leaving,
-    /// It lets its players finish and takes nobody new.
+    /// The process is stopping. Wait for its end and start a new one.
+    Stopping,
+    /// The world is draining and accepts no new players.
     Draining,
 }
 
-/// One entry of the fleet. Shared between its supervisor and requests.
+/// One entry of the fleet, shared between its supervisor and requests.
 pub struct WorldProcess {
     /// The world it runs.
     pub spec: WorldSpec,
-    /// Changes of phase, to wait on.
+    /// Notifies of phase changes.
     phase: watch::Sender<Phase>,
-    /// Counts moments at which a place may have become free, to wait on.
-    places: watch::Sender<u64>,
-    run: Mutex<Run>,
+    /// Counter that increases when a slot may have become free.
+    slots: watch::Sender<u64>,
+    state: Mutex<ProcessState>,
 }
 
-/// What belongs to the current process of the world.
-struct Run {
+/// State of the current process of the world.
+struct ProcessState {
     server_id: String,
-    /// Counts the processes of the world, in the database.
+    /// Number of the process within the history of the world, from the database.
     epoch: u64,
-    /// Where a process takes connections that outlived the platform; it is
-    /// ready once it has called.
+    /// Ports of an adopted process. It becomes ready with its first heartbeat.
     adopted: Option<Endpoints>,
     token_sha256: [u8; 32],
-    /// The same token, to speak to the process; none before the first launch.
+    /// The token for requests to the process; `None` before the first launch.
     token: Option<String>,
-    /// Package whose scripts it runs; a reload changes it.
+    /// Revision of the package whose scripts run; a reload changes it.
     revision: String,
     launched_at: Instant,
-    heard_at: Instant,
+    reported_at: Instant,
     empty_since: Instant,
     pid: Option<u32>,
     players: u32,
@@ -119,24 +118,23 @@ struct Run {
     crashes: u32,
     disabled_scripts: Vec<String>,
     draining: bool,
-    /// Requests to the store that are left, as of `store_at`.
+    /// Remaining data store requests, as of `store_at`.
     store_left: f64,
     store_at: Instant,
-    /// Player id and when its place is given up.
+    /// Player id, and the time at which the reservation expires.
     reservations: HashMap<String, Instant>,
-    /// Those who lost their connection, as the process says: their places wait
-    /// for them.
+    /// Disconnected players, as reported by the process. Their slots stay reserved.
     away: HashSet<String>,
-    /// Those who were in a process that broke down or was stopped, and how long
-    /// their places wait for them.
-    orphans: HashMap<String, Instant>,
-    /// Those for whom there is no place.
+    /// Players who were in a process that crashed or was stopped, and the time at which their
+    /// reservation expires.
+    expected: HashMap<String, Instant>,
+    /// Players waiting for a free slot.
     queue: Queue,
-    /// As [`WorldSpec::private`], which its owner may change while it runs.
+    /// Like [`WorldSpec::private`], which the owner may change while the world runs.
     private: bool,
 }
 
-/// Twice what scripts are allowed: heartbeats count players a little late.
+/// Twice the limit for scripts, because heartbeats report the number of players with a delay.
 fn store_allowance(players: u32) -> f64 {
     2.0 * f64::from(requests_per_minute(players as usize))
 }
@@ -148,17 +146,17 @@ impl WorldProcess {
         Self {
             spec,
             phase: watch::Sender::new(Phase::Starting),
-            places: watch::Sender::new(0),
-            run: Mutex::new(Run {
+            slots: watch::Sender::new(0),
+            state: Mutex::new(ProcessState {
                 server_id: ids::new_id("server"),
                 epoch: 0,
                 adopted: None,
-                // No token has an all-zero hash: closed until the first launch.
+                // No token has an all-zero hash, so none is accepted before the first launch.
                 token_sha256: [0; 32],
                 token: None,
                 revision,
                 launched_at: now,
-                heard_at: now,
+                reported_at: now,
                 empty_since: now,
                 pid: None,
                 players: 0,
@@ -172,34 +170,34 @@ impl WorldProcess {
                 store_at: now,
                 reservations: HashMap::new(),
                 away: HashSet::new(),
-                orphans: HashMap::new(),
+                expected: HashMap::new(),
                 queue: Queue::new(now),
                 private,
             }),
         }
     }
 
-    /// The entry of a process that outlived the platform.
-    pub(super) fn adopted(run: &world_lease::Run) -> Self {
-        let server = Self::new(run.world.spec.clone());
-        let mut state = server.run();
-        if let Ok(Ok(digest)) = hex::decode(&run.token_sha256).map(<[u8; 32]>::try_from) {
+    /// Creates the entry of an adopted process.
+    pub(super) fn adopted(lease: &world_lease::Lease) -> Self {
+        let server = Self::new(lease.world.spec.clone());
+        let mut state = server.state();
+        if let Ok(Ok(digest)) = hex::decode(&lease.token_sha256).map(<[u8; 32]>::try_from) {
             state.token_sha256 = digest;
         }
-        state.epoch = run.epoch;
-        state.pid = Some(run.pid);
-        state.adopted = Some(run.endpoints.clone());
-        state.disabled_scripts.clone_from(&run.disabled_scripts);
+        state.epoch = lease.epoch;
+        state.pid = Some(lease.pid);
+        state.adopted = Some(lease.endpoints.clone());
+        state.disabled_scripts.clone_from(&lease.disabled_scripts);
         drop(state);
         server
     }
 
-    /// Counts the processes of the world: the one that runs now.
+    /// Epoch of the current process.
     pub fn epoch(&self) -> u64 {
-        self.run().epoch
+        self.state().epoch
     }
 
-    /// The phase now.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         self.phase.borrow().clone()
     }
@@ -207,7 +205,7 @@ impl WorldProcess {
     /// Completes when the server has left the fleet.
     pub async fn ended(&self) {
         let mut phase = self.phase.subscribe();
-        // The sender is ours: waiting cannot fail.
+        // Cannot fail: the sender is in `self`.
         let _ = phase
             .wait_for(|phase| matches!(phase, Phase::Ended(_)))
             .await;
@@ -217,13 +215,13 @@ impl WorldProcess {
         self.phase.subscribe()
     }
 
-    /// The last phase of all.
+    /// Sets the final phase.
     pub(super) fn set_ended(&self, end: End) {
         self.phase.send_replace(Phase::Ended(end));
     }
 
-    /// Moves on to `next`, unless the server was asked to stop meanwhile: a
-    /// stop must never be overwritten.
+    /// Changes the phase to `next` unless the server was asked to stop, because a stop must not be
+    /// overwritten.
     pub(super) fn advance(&self, next: Phase) -> bool {
         self.phase.send_if_modified(|phase| {
             let allowed = !matches!(phase, Phase::Stopping | Phase::Ended(_));
@@ -234,16 +232,16 @@ impl WorldProcess {
         })
     }
 
-    /// Takes nobody new and stops when the last player has left.
+    /// Rejects new players and stops after the last player has left.
     pub(super) fn drain(&self) {
-        let mut run = self.run();
-        run.draining = true;
-        if run.is_deserted() {
+        let mut state = self.state();
+        state.draining = true;
+        if state.is_deserted() {
             self.request_stop();
         }
     }
 
-    /// Asks the server to leave; its supervisor does the rest.
+    /// Asks the server to stop; its supervisor does the rest.
     pub(super) fn request_stop(&self) {
         self.phase.send_if_modified(|phase| {
             let leaving = matches!(phase, Phase::Stopping | Phase::Ended(_));
@@ -254,64 +252,64 @@ impl WorldProcess {
         });
     }
 
-    /// Asks it to leave unless somebody came meanwhile.
+    /// Asks the server to stop unless a player is in it or joining.
     pub(super) fn stop_if_empty(&self) {
-        // Under the lock that `reserve` takes: nobody slips in between.
-        let run = self.run();
-        if run.occupied() == 0 {
+        // Checked under the lock that `reserve` takes, so that no player can join in between.
+        let state = self.state();
+        if state.occupied() == 0 {
             self.request_stop();
         }
     }
 
-    /// A new process takes over: only its token counts from here on, so that a
-    /// process that was given up can never speak for the world again.
+    /// Switches to a new process: only its token is accepted from now on, so that a process that
+    /// was given up cannot act for the world.
     pub(super) fn begin_launch(&self, token: &str, epoch: u64) {
         let now = Instant::now();
-        let mut run = self.run();
-        run.epoch = epoch;
-        run.adopted = None;
-        run.token_sha256 = ids::secret_digest(token);
-        run.token = Some(token.to_owned());
-        run.launched_at = now;
-        run.heard_at = now;
-        run.pid = None;
-        run.players = 0;
-        run.away.clear();
+        let mut state = self.state();
+        state.epoch = epoch;
+        state.adopted = None;
+        state.token_sha256 = ids::secret_digest(token);
+        state.token = Some(token.to_owned());
+        state.launched_at = now;
+        state.reported_at = now;
+        state.pid = None;
+        state.players = 0;
+        state.away.clear();
     }
 
-    /// The package whose scripts it runs.
+    /// Revision of the package whose scripts state.
     pub fn revision(&self) -> String {
-        self.run().revision.clone()
+        self.state().revision.clone()
     }
 
-    /// A reload brought it to another package.
+    /// Records the revision after a reload.
     pub(crate) fn set_revision(&self, revision: &str) {
-        self.run().revision = revision.to_owned();
+        self.state().revision = revision.to_owned();
     }
 
     pub(crate) fn token(&self) -> Option<String> {
-        self.run().token.clone()
+        self.state().token.clone()
     }
 
-    /// Whether `token` belongs to the process that runs the world now.
+    /// Whether `token` belongs to the current process.
     pub fn accepts_token(&self, token: &str) -> bool {
-        let expected = self.run().token_sha256;
+        let expected = self.state().token_sha256;
         let accepted = ids::matches_secret(token, &expected);
         if accepted {
-            // The database has its hash only: an adopted process says it first.
-            self.run().token.get_or_insert_with(|| token.to_owned());
+            // The database stores only the hash, so an adopted process sends the token first.
+            self.state().token.get_or_insert_with(|| token.to_owned());
         }
         accepted
     }
 
-    /// `POST …/ready`. False when the server was not waited for.
+    /// Handles `POST …/ready`. Returns `false` if the server was not expected.
     pub fn ready(&self, ready: ServerReady) -> bool {
         let now = Instant::now();
-        let mut run = self.run();
-        run.pid = Some(ready.pid);
-        run.heard_at = now;
-        run.empty_since = now;
-        drop(run);
+        let mut state = self.state();
+        state.pid = Some(ready.pid);
+        state.reported_at = now;
+        state.empty_since = now;
+        drop(state);
         self.phase.send_if_modified(|phase| {
             let expected = *phase == Phase::Starting;
             if expected {
@@ -324,209 +322,207 @@ impl WorldProcess {
         })
     }
 
-    /// `POST …/heartbeat`: takes the figures and says what to do next.
+    /// Handles `POST …/heartbeat`: stores the figures and returns the next action.
     pub fn heartbeat(&self, beat: &Heartbeat) -> FleetAction {
         let now = Instant::now();
-        let mut run = self.run();
-        // Heartbeats name no players: whoever is new was most likely the one
-        // who waited longest. A wrong guess only holds a place a little longer.
-        let taken = run.occupied();
-        run.release_oldest(beat.arrived);
-        let lost = beat.away.iter().filter(|id| !run.away.contains(*id));
+        let mut state = self.state();
+        // Heartbeats do not name new players; most likely they hold the oldest reservations. A
+        // wrong guess only keeps a slot reserved a little longer.
+        let taken = state.occupied();
+        state.release_oldest(beat.arrived);
+        let lost = beat.away.iter().filter(|id| !state.away.contains(*id));
         let lost = u32::try_from(lost.count()).unwrap_or(u32::MAX);
-        let before = run.players.saturating_add(beat.arrived);
+        let before = state.players.saturating_add(beat.arrived);
         let departed = before.saturating_sub(beat.players).saturating_sub(lost);
-        run.queue.departed(departed, now);
-        run.expire(now);
+        state.queue.departed(departed, now);
+        state.expire(now);
         for player_id in &beat.returned {
-            run.orphans.remove(player_id);
+            state.expected.remove(player_id);
         }
-        run.players = beat.players;
-        run.away = beat.away.iter().cloned().collect();
-        if departed > 0 || run.occupied() < taken {
-            self.places.send_modify(|moments| *moments += 1);
+        state.players = beat.players;
+        state.away = beat.away.iter().cloned().collect();
+        if departed > 0 || state.occupied() < taken {
+            self.slots.send_modify(|count| *count += 1);
         }
-        run.heard_at = now;
-        run.tick = beat.tick;
-        run.tick_ms_p99 = beat.tick_ms_p99;
-        run.script_errors += u64::from(beat.script_errors);
-        if let Some(endpoints) = run.adopted.take() {
+        state.reported_at = now;
+        state.tick = beat.tick;
+        state.tick_ms_p99 = beat.tick_ms_p99;
+        state.script_errors += u64::from(beat.script_errors);
+        if let Some(endpoints) = state.adopted.take() {
             self.advance(Phase::Ready(endpoints));
         }
-        if run.occupied() > 0 {
-            run.empty_since = now;
+        if state.occupied() > 0 {
+            state.empty_since = now;
         }
-        let idle = now.duration_since(run.empty_since) >= self.spec.idle_stop;
-        let drained = run.draining && run.is_deserted();
+        let idle = now.duration_since(state.empty_since) >= self.spec.idle_stop;
+        let drained = state.draining && state.is_deserted();
         if idle || drained {
-            // Still under the lock that `reserve` takes: a join either holds
-            // its place before we look, or finds the server leaving.
+            // Still under the lock that `reserve` takes: a join either reserves its slot before
+            // this check or finds the server stopping.
             self.request_stop();
         }
         match *self.phase.borrow() {
             Phase::Stopping | Phase::Ended(_) => FleetAction::Stop,
-            _ if run.draining => FleetAction::Drain,
+            _ if state.draining => FleetAction::Drain,
             _ => FleetAction::Continue,
         }
     }
 
-    /// Holds a place for `player_id` until it connects or `hold` has passed.
+    /// Reserves a slot for `player_id` until the player connects or `hold` has passed.
     pub fn reserve(&self, player_id: &str, hold: Duration) -> Reservation {
         let now = Instant::now();
-        let mut run = self.run();
+        let mut state = self.state();
         if matches!(*self.phase.borrow(), Phase::Stopping | Phase::Ended(_)) {
-            return Reservation::Leaving;
+            return Reservation::Stopping;
         }
-        run.expire(now);
-        let returning = run.reservations.contains_key(player_id) || run.awaits(player_id);
-        if run.draining && !returning {
+        state.expire(now);
+        let returning = state.reservations.contains_key(player_id) || state.expects(player_id);
+        if state.draining && !returning {
             return Reservation::Draining;
         }
-        let free = self.spec.max_players.saturating_sub(run.occupied());
-        // Whoever waits comes first.
-        let ahead = run.queue.ahead_of(player_id, now);
+        let free = self.spec.max_players.saturating_sub(state.occupied());
+        // Players in the queue come first.
+        let ahead = state.queue.ahead_of(player_id, now);
         if !returning && ahead >= free as usize {
             return Reservation::Full;
         }
-        run.queue.leave(player_id);
-        run.orphans.remove(player_id);
-        run.reservations.insert(player_id.to_owned(), now + hold);
-        Reservation::Held
+        state.queue.leave(player_id);
+        state.expected.remove(player_id);
+        state.reservations.insert(player_id.to_owned(), now + hold);
+        Reservation::Reserved
     }
 
-    /// Whether there is no place for somebody who does not have one yet.
+    /// Whether a player without a slot would find none free.
     pub fn is_full_for(&self, player_id: &str) -> bool {
-        let mut run = self.run();
-        run.expire(Instant::now());
-        let has_one = run.reservations.contains_key(player_id) || run.awaits(player_id);
-        !has_one && run.occupied() >= self.spec.max_players
+        let mut state = self.state();
+        state.expire(Instant::now());
+        let has_slot = state.reservations.contains_key(player_id) || state.expects(player_id);
+        !has_slot && state.occupied() >= self.spec.max_players
     }
 
-    /// Whether a place waits for somebody who was here a moment ago.
-    pub fn awaits(&self, player_id: &str) -> bool {
-        let mut run = self.run();
-        run.expire(Instant::now());
-        run.awaits(player_id)
+    /// Whether a slot is reserved for a player who was in the world a moment ago.
+    pub fn expects(&self, player_id: &str) -> bool {
+        let mut state = self.state();
+        state.expire(Instant::now());
+        state.expects(player_id)
     }
 
-    /// Holds the places of those who were in a process that is gone.
-    pub(super) fn await_orphans(&self, players: Vec<String>, hold: Duration) {
+    /// Reserves the slots of the players of a process that has ended.
+    pub(super) fn expect_players(&self, players: Vec<String>, hold: Duration) {
         let until = Instant::now() + hold;
         let players = players.into_iter().map(|player| (player, until));
-        self.run().orphans = players.collect();
+        self.state().expected = players.collect();
     }
 
-    /// Gives a place back, after a join that failed.
+    /// Releases a slot after a failed join.
     pub fn release(&self, player_id: &str) {
-        if self.run().reservations.remove(player_id).is_some() {
-            self.places.send_modify(|moments| *moments += 1);
+        if self.state().reservations.remove(player_id).is_some() {
+            self.slots.send_modify(|count| *count += 1);
         }
     }
 
-    /// Takes or keeps a turn to wait for a place; none when too many wait.
-    pub fn queue_up(&self, player_id: &str) -> Option<Turn> {
-        self.run().queue.take(player_id, Instant::now())
+    /// Adds a player to the queue or renews the entry; `None` when the queue is full.
+    pub fn enqueue(&self, player_id: &str) -> Option<QueuePosition> {
+        self.state().queue.take(player_id, Instant::now())
     }
 
-    /// Gives a turn up.
+    /// Removes a player from the queue.
     pub fn leave_queue(&self, player_id: &str) {
-        self.run().queue.leave(player_id);
-        self.places.send_modify(|moments| *moments += 1);
+        self.state().queue.leave(player_id);
+        self.slots.send_modify(|count| *count += 1);
     }
 
-    /// Changes when a place may have become free.
-    pub(crate) fn watch_places(&self) -> watch::Receiver<u64> {
-        self.places.subscribe()
+    /// Notifies when a slot may have become free.
+    pub(crate) fn watch_slots(&self) -> watch::Receiver<u64> {
+        self.slots.subscribe()
     }
 
-    /// Whether only those with its room code may come.
+    /// Whether a room code is required to enter.
     pub fn is_private(&self) -> bool {
-        self.run().private
+        self.state().private
     }
 
     pub(crate) fn set_private(&self, private: bool) {
-        self.run().private = private;
+        self.state().private = private;
     }
 
-    /// How long it has been empty; none when somebody is in it or on the way.
+    /// How long the world has been empty; `None` while a player is in it or joining.
     pub(super) fn empty_for(&self) -> Option<Duration> {
         let now = Instant::now();
-        let mut run = self.run();
-        run.expire(now);
-        (run.occupied() == 0).then(|| now.duration_since(run.empty_since))
+        let mut state = self.state();
+        state.expire(now);
+        (state.occupied() == 0).then(|| now.duration_since(state.empty_since))
     }
 
-    /// Takes so many requests to the store off what the world may make. Its
-    /// own limit is lower and comes first: this one is for a game server that
-    /// does not keep to it.
+    /// Consumes `count` data store requests of the world's allowance. The game server's own limit
+    /// is lower; this one protects against a game server that ignores it.
     pub fn take_store_requests(&self, count: usize) -> bool {
         let now = Instant::now();
-        let mut run = self.run();
-        let allowance = store_allowance(run.players);
-        let filled = now.duration_since(run.store_at).as_secs_f64() * allowance / 60.0;
-        run.store_at = now;
-        run.store_left = (run.store_left + filled).min(allowance);
-        let enough = run.store_left >= count as f64;
+        let mut state = self.state();
+        let allowance = store_allowance(state.players);
+        let filled = now.duration_since(state.store_at).as_secs_f64() * allowance / 60.0;
+        state.store_at = now;
+        state.store_left = (state.store_left + filled).min(allowance);
+        let enough = state.store_left >= count as f64;
         if enough {
-            run.store_left -= count as f64;
+            state.store_left -= count as f64;
         }
         enough
     }
 
-    /// Players in it, on their way, and those whose places wait for them.
+    /// Slots in use: players in the world, joining players and disconnected players.
     pub fn occupied(&self) -> u32 {
-        let mut run = self.run();
-        run.expire(Instant::now());
-        run.occupied()
+        let mut state = self.state();
+        state.expire(Instant::now());
+        state.occupied()
     }
 
-    /// Players at the last heartbeat.
+    /// Number of players in the last heartbeat.
     pub fn players(&self) -> u32 {
-        self.run().players
+        self.state().players
     }
 
     pub(super) fn script_errors(&self) -> u64 {
-        self.run().script_errors
+        self.state().script_errors
     }
 
-    pub(super) fn silence(&self) -> Duration {
-        self.run().heard_at.elapsed()
+    pub(super) fn since_heartbeat(&self) -> Duration {
+        self.state().reported_at.elapsed()
     }
 
-    /// Since the process was launched.
+    /// Time since the process was launched.
     pub(crate) fn since_launch(&self) -> Duration {
-        self.run().launched_at.elapsed()
+        self.state().launched_at.elapsed()
     }
 
     pub(super) fn count_crash(&self) {
-        let mut run = self.run();
-        run.crashes += 1;
-        run.players = 0;
-        run.away.clear();
-        run.pid = None;
+        let mut state = self.state();
+        state.crashes += 1;
+        state.players = 0;
+        state.away.clear();
+        state.pid = None;
     }
 
-    /// Leaves a script out from the next launch on; false when it is left out
-    /// already.
+    /// Disables a script from the next launch on. Returns `false` if it is disabled already.
     pub(super) fn disable_script(&self, path: &str) -> bool {
-        let mut run = self.run();
-        let news = !run.disabled_scripts.iter().any(|known| known == path);
-        if news {
-            run.disabled_scripts.push(path.to_owned());
+        let mut state = self.state();
+        let added = !state.disabled_scripts.iter().any(|known| known == path);
+        if added {
+            state.disabled_scripts.push(path.to_owned());
         }
-        news
+        added
     }
 
-    /// Scripts that this world must not run.
+    /// Scripts that this world must not state.
     pub fn disabled_scripts(&self) -> Vec<String> {
-        self.run().disabled_scripts.clone()
+        self.state().disabled_scripts.clone()
     }
 
     pub(super) fn is(&self, id: &str) -> bool {
-        self.spec.world_id == id || self.run().server_id == id
+        self.spec.world_id == id || self.state().server_id == id
     }
 
-    /// As the server browser shows it.
+    /// Description for the server browser.
     pub fn running_world(&self) -> RunningWorld {
         RunningWorld {
             world_id: self.spec.world_id.clone(),
@@ -536,61 +532,61 @@ impl WorldProcess {
         }
     }
 
-    /// As an admin sees it.
+    /// Description for admins.
     pub fn info(&self) -> ServerInfo {
-        let state = match self.phase() {
+        let phase = match self.phase() {
             Phase::Starting => "starting",
             Phase::Ready(_) => "ready",
             Phase::Stopping | Phase::Ended(_) => "stopping",
             Phase::BackingOff { .. } => "backing_off",
         };
-        let run = self.run();
+        let state = self.state();
         ServerInfo {
-            server_id: run.server_id.clone(),
+            server_id: state.server_id.clone(),
             world_id: self.spec.world_id.clone(),
             game_id: self.spec.game_id.clone(),
             room_code: self.spec.room_code.clone(),
-            state: state.to_owned(),
-            pid: run.pid,
-            players: run.players,
-            reserved: u32::try_from(run.reservations.len()).unwrap_or(u32::MAX),
+            state: phase.to_owned(),
+            pid: state.pid,
+            players: state.players,
+            reserved: u32::try_from(state.reservations.len()).unwrap_or(u32::MAX),
             max_players: self.spec.max_players,
-            tick: run.tick,
-            tick_ms_p99: run.tick_ms_p99,
-            crashes: run.crashes,
-            uptime_s: u32::try_from(run.launched_at.elapsed().as_secs()).unwrap_or(u32::MAX),
+            tick: state.tick,
+            tick_ms_p99: state.tick_ms_p99,
+            crashes: state.crashes,
+            uptime_s: u32::try_from(state.launched_at.elapsed().as_secs()).unwrap_or(u32::MAX),
         }
     }
 
-    fn run(&self) -> MutexGuard<'_, Run> {
-        // Every critical section leaves the figures whole, even on a panic.
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ProcessState> {
+        // Every critical section leaves the state consistent, even on a panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Run {
+impl ProcessState {
     fn occupied(&self) -> u32 {
-        let orphans = self.orphans.keys().filter(|id| !self.away.contains(*id));
-        let awaited = self.away.iter().chain(orphans);
-        // Whoever is on the way back has a place already.
+        let expected = self.expected.keys().filter(|id| !self.away.contains(*id));
+        let awaited = self.away.iter().chain(expected);
+        // A reconnecting player who has a reservation counts once.
         let awaited = awaited.filter(|id| !self.reservations.contains_key(*id));
         let held = self.reservations.len() + awaited.count();
         self.players
             .saturating_add(u32::try_from(held).unwrap_or(u32::MAX))
     }
 
-    fn awaits(&self, player_id: &str) -> bool {
-        self.away.contains(player_id) || self.orphans.contains_key(player_id)
+    fn expects(&self, player_id: &str) -> bool {
+        self.away.contains(player_id) || self.expected.contains_key(player_id)
     }
 
-    /// Nobody is in it, and nobody may come back.
+    /// Whether the world has no players and no disconnected ones who may return.
     fn is_deserted(&self) -> bool {
         self.players == 0 && self.away.is_empty()
     }
 
     fn expire(&mut self, now: Instant) {
         self.reservations.retain(|_, until| *until > now);
-        self.orphans.retain(|_, until| *until > now);
+        self.expected.retain(|_, until| *until > now);
     }
 
     fn release_oldest(&mut self, count: u32) {

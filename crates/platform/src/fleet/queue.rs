@@ -1,35 +1,35 @@
-//! Who waits for a place in a full world, in order, and how long that may take.
-//! Whoever stops asking loses their turn.
+//! The queue for a full world: its order and the expected waiting time. A player who stops polling
+//! is removed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// People who may wait for one world.
+/// Players that may wait for one world.
 const WAITING_MAX: usize = 1000;
-/// Those who wait ask at least once a second.
-const SILENCE_MAX: Duration = Duration::from_secs(6);
-/// How much one more departure changes what is expected of the next.
-const NEWS_SHARE: f64 = 0.3;
+/// Waiting players poll at least once a second.
+const POLL_TIMEOUT: Duration = Duration::from_secs(6);
+/// Weight of a new measurement in the moving average of departure intervals.
+const DEPARTURE_WEIGHT: f64 = 0.3;
 
-/// A place in a queue.
+/// Position in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
-    /// From 1.
+pub struct QueuePosition {
+    /// Position, from 1.
     pub position: u32,
-    /// People in the queue.
+    /// Number of players in the queue.
     pub waiting: u32,
-    /// When it may be one's turn; not known before anybody has left.
+    /// Expected waiting time; unknown until a player has left the world.
     pub expected: Option<Duration>,
 }
 
 /// The queue of one world.
 pub(super) struct Queue {
     waiting: VecDeque<Waiter>,
-    /// When places last became free.
+    /// Time at which slots last became free.
     departed_at: Instant,
-    /// Seconds from one departure to the next, lately.
+    /// Moving average of the seconds between two departures.
     departure_s: Option<f64>,
 }
 
@@ -47,15 +47,15 @@ impl Queue {
         }
     }
 
-    /// How many come before this player; everybody, when they do not wait.
+    /// Number of players ahead of this player; all of them if the player is not in the queue.
     pub fn ahead_of(&mut self, player_id: &str, now: Instant) -> usize {
         self.waiting
-            .retain(|waiter| now.duration_since(waiter.asked_at) < SILENCE_MAX);
+            .retain(|waiter| now.duration_since(waiter.asked_at) < POLL_TIMEOUT);
         self.index_of(player_id).unwrap_or(self.waiting.len())
     }
 
-    /// Takes or keeps a place in the queue; none when it is too long already.
-    pub fn take(&mut self, player_id: &str, now: Instant) -> Option<Turn> {
+    /// Adds a player or renews the entry; `None` when the queue is full.
+    pub fn take(&mut self, player_id: &str, now: Instant) -> Option<QueuePosition> {
         let index = self.ahead_of(player_id, now);
         match self.waiting.get_mut(index) {
             Some(waiter) => waiter.asked_at = now,
@@ -65,7 +65,7 @@ impl Queue {
                 asked_at: now,
             }),
         }
-        Some(Turn {
+        Some(QueuePosition {
             position: u32::try_from(index + 1).unwrap_or(u32::MAX),
             waiting: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
             expected: self.expected(index, now),
@@ -76,21 +76,21 @@ impl Queue {
         self.waiting.retain(|waiter| waiter.player_id != player_id);
     }
 
-    /// So many places became free.
+    /// Records that `count` slots became free.
     pub fn departed(&mut self, count: u32, now: Instant) {
         if count == 0 {
             return;
         }
         let each = now.duration_since(self.departed_at).as_secs_f64() / f64::from(count);
         let before = self.departure_s.unwrap_or(each);
-        self.departure_s = Some(before + (each - before) * NEWS_SHARE);
+        self.departure_s = Some(before + (each - before) * DEPARTURE_WEIGHT);
         self.departed_at = now;
     }
 
     fn expected(&self, index: usize, now: Instant) -> Option<Duration> {
         let all = self.departure_s? * (index + 1) as f64;
         let passed = now.duration_since(self.departed_at).as_secs_f64();
-        // A place that is overdue may come any moment, not a moment ago.
+        // An overdue slot may become free at any moment; the estimate must not be in the past.
         Duration::try_from_secs_f64((all - passed).max(1.0)).ok()
     }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_keeps_its_order_and_forgets_the_silent() {
+    fn a_queue_keeps_its_order_and_drops_players_who_stop_polling() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut queue = Queue::new(start);
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(position(&mut queue, "cy", at(2)), 3);
         assert_eq!(position(&mut queue, "bob", at(4)), 2);
         assert_eq!(queue.ahead_of("dan", at(4)), 3);
-        // Ada has not asked since the start.
+        // Ada has not polled since the start.
         assert_eq!(position(&mut queue, "bob", at(7)), 1);
         queue.leave("bob");
         assert_eq!(position(&mut queue, "cy", at(7)), 1);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_follows_who_left() {
+    fn the_expected_wait_follows_departures() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut queue = Queue::new(start);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_has_an_end() {
+    fn a_queue_has_a_maximum_length() {
         let now = Instant::now();
         let mut queue = Queue::new(now);
         for number in 0..WAITING_MAX {

@@ -1,6 +1,5 @@
-//! The life of one server, from launch to end: waits for it to be ready,
-//! notices silence and crashes, launches it again with growing pauses, and
-//! ends it when asked.
+//! Supervises one game server from launch to end: waits until it is ready, detects missing
+//! heartbeats and crashes, launches it again with growing pauses, and stops it on request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,27 +7,28 @@ use std::time::Duration;
 use frolic_protocol::ticket;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
-use super::adopt::ADOPTION_PATIENCE;
+use super::adopt::ADOPTION_TIMEOUT;
 use super::launcher::{GameServer, LaunchRequest, ServerExit};
 use super::process::{End, Phase, WorldProcess};
 use super::{Fleet, backoff};
 use crate::{ids, world_lease};
 
-/// A world that loses this many scripts is not the game it was.
+/// A world with more disabled scripts is not started again.
 const DISABLED_MAX: usize = 16;
 
-/// How often time limits are looked at.
+/// Interval at which timeouts are checked.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How one process ended.
 enum Outcome {
-    /// On purpose.
+    /// It was asked to stop.
     Stopped,
-    /// Before it was ever ready.
+    /// It ended before it was ready.
     NeverReady(String),
-    /// For a script that could not be stopped; it is left out from now on.
+    /// It had to end because of a script that could not be stopped. The script is disabled from now
+    /// on.
     Blamed(String),
-    /// After it was ready.
+    /// It ended after it was ready.
     Crashed { ran: Duration, why: String },
 }
 
@@ -36,13 +36,17 @@ enum Outcome {
 pub(super) async fn supervise(
     fleet: Fleet,
     server: Arc<WorldProcess>,
-    survivor: Option<Box<dyn GameServer>>,
+    adopted_process: Option<Box<dyn GameServer>>,
 ) {
-    let end = run_until_end(&fleet, &server, survivor).await;
+    let end = run_until_end(&fleet, &server, adopted_process).await;
     match &end {
         End::Stopped => tracing::info!(world = server.spec.world_id, "game server stopped"),
         End::Failed(why) => {
-            tracing::error!(world = server.spec.world_id, why, "game server given up");
+            tracing::error!(
+                world = server.spec.world_id,
+                why,
+                "giving up on a game server"
+            );
         }
     }
     fleet.remove(&server, end).await;
@@ -51,36 +55,41 @@ pub(super) async fn supervise(
 async fn run_until_end(
     fleet: &Fleet,
     server: &Arc<WorldProcess>,
-    mut survivor: Option<Box<dyn GameServer>>,
+    mut adopted_process: Option<Box<dyn GameServer>>,
 ) -> End {
     let settings = fleet.settings().clone();
     let mut crashes_in_a_row = 0;
     loop {
-        let adopted = survivor.is_some();
-        let outcome = match survivor.take() {
+        let adopted = adopted_process.is_some();
+        let outcome = match adopted_process.take() {
             Some(mut process) => {
-                watch_process(fleet, server, process.as_mut(), ADOPTION_PATIENCE).await
+                watch_process(fleet, server, process.as_mut(), ADOPTION_TIMEOUT).await
             }
             None => run_once(fleet, server).await,
         };
         if !matches!(outcome, Outcome::Stopped) {
-            // At once: nobody is sent to a process that is gone.
+            // At once, so that no player is sent to a process that has ended.
             server.advance(Phase::Starting);
         }
         if let Err(error) =
             world_lease::end(fleet.db(), &server.spec.world_id, server.epoch()).await
         {
-            tracing::warn!(%error, world = server.spec.world_id, "could not note the end of a game server");
+            tracing::warn!(%error, world = server.spec.world_id, "could not close the lease of a game server");
         }
         let why = match outcome {
             Outcome::Stopped => return End::Stopped,
-            // It outlived the platform and does not speak to this one: whoever
-            // wants the world starts it anew.
+            // The adopted process does not call this platform. The next join starts the world
+            // again.
             Outcome::NeverReady(why) if adopted => {
-                tracing::warn!(world = server.spec.world_id, why, "not taken over");
+                tracing::warn!(
+                    world = server.spec.world_id,
+                    why,
+                    "could not adopt a game server"
+                );
                 return End::Stopped;
             }
-            // Players wait to come back, and the next launch is another one.
+            // Without a pause: players wait to reconnect, and the next launch omits the failing
+            // script.
             Outcome::Blamed(script) if server.disabled_scripts().len() < DISABLED_MAX => {
                 count_crash(fleet, server).await;
                 tracing::error!(
@@ -95,13 +104,13 @@ async fn run_until_end(
             }
             Outcome::Blamed(script) => {
                 let why = format!("too many of its scripts had to be disabled, {script} last");
-                fleet.note_failure(&server.spec.revision);
+                fleet.record_failure(&server.spec.revision);
                 return End::Failed(why);
             }
-            // The first launch of a package that cannot start: tell whoever
-            // waits at once. The pause is kept per package by the fleet.
+            // The first launch of a package that cannot start: report it to waiting players at
+            // once. The fleet stores the pause per package.
             Outcome::NeverReady(why) if crashes_in_a_row == 0 => {
-                fleet.note_failure(&server.spec.revision);
+                fleet.record_failure(&server.spec.revision);
                 return End::Failed(why);
             }
             Outcome::NeverReady(why) => why,
@@ -121,7 +130,7 @@ async fn run_until_end(
             "game server crashed"
         );
         if crashes_in_a_row >= settings.crashes_max {
-            fleet.note_failure(&server.spec.world_id);
+            fleet.record_failure(&server.spec.world_id);
             return End::Failed(format!(
                 "it crashed {crashes_in_a_row} times in a row: {why}"
             ));
@@ -137,15 +146,15 @@ async fn run_until_end(
     }
 }
 
-/// Who was in a process that broke down finds their place again in the next.
+/// Counts a crash and reserves slots for the players who were in the process.
 async fn count_crash(fleet: &Fleet, server: &WorldProcess) {
     server.count_crash();
     fleet.count_crash();
-    let players = fleet.were_present(&server.spec.world_id, 0).await;
-    server.await_orphans(players, fleet.settings().resume_hold);
+    let players = fleet.players_present(&server.spec.world_id, 0).await;
+    server.expect_players(players, fleet.settings().resume_hold);
 }
 
-/// Waits before the next launch; false when the server was asked to stop.
+/// Pauses before the next launch. Returns `false` if the server was asked to stop.
 async fn back_off(server: &WorldProcess, pause: Duration) -> bool {
     let until = Instant::now() + pause;
     let mut phase = server.watch_phase();
@@ -165,7 +174,7 @@ async fn run_once(fleet: &Fleet, server: &Arc<WorldProcess>) -> Outcome {
     let disabled = server.disabled_scripts();
     let epoch = match world_lease::begin(fleet.db(), world_id, &digest, &disabled).await {
         Ok(epoch) => epoch,
-        Err(error) => return Outcome::NeverReady(format!("its launch was not noted: {error}")),
+        Err(error) => return Outcome::NeverReady(format!("could not store its launch: {error}")),
     };
     server.begin_launch(&token, epoch);
     let request = LaunchRequest {
@@ -185,15 +194,15 @@ async fn run_once(fleet: &Fleet, server: &Arc<WorldProcess>) -> Outcome {
         Ok(process) => process,
         Err(error) => return Outcome::NeverReady(format!("could not launch it: {error}")),
     };
-    let patience = fleet.settings().start_timeout;
-    watch_process(fleet, server, process.as_mut(), patience).await
+    let timeout = fleet.settings().start_timeout;
+    watch_process(fleet, server, process.as_mut(), timeout).await
 }
 
 async fn watch_process(
     fleet: &Fleet,
     server: &WorldProcess,
     process: &mut dyn GameServer,
-    patience: Duration,
+    timeout: Duration,
 ) -> Outcome {
     let settings = fleet.settings();
     let mut phase = server.watch_phase();
@@ -204,7 +213,7 @@ async fn watch_process(
         match &*phase.borrow_and_update() {
             Phase::Ready(_) if ready_at.is_none() => {
                 ready_at = Some(Instant::now());
-                fleet.note_start(server.since_launch());
+                fleet.record_start(server.since_launch());
                 tracing::info!(
                     world = server.spec.world_id,
                     after_ms = server.since_launch().as_millis(),
@@ -219,8 +228,8 @@ async fn watch_process(
             _ = phase.changed() => {}
             _ = watch.tick() => {
                 let stuck = match ready_at {
-                    None if server.since_launch() > patience => "it was not ready in time",
-                    Some(_) if server.silence() > settings.heartbeat_timeout => "it stopped answering",
+                    None if server.since_launch() > timeout => "it was not ready in time",
+                    Some(_) if server.since_heartbeat() > settings.heartbeat_timeout => "it stopped responding",
                     _ => continue,
                 };
                 process.kill();

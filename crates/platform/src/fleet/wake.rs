@@ -1,25 +1,24 @@
-//! Reaching a world from outside of it: its server is started when none runs,
-//! without a place for anybody.
+//! Starts a world without a joining player, for requests that reach it through the platform.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::{Fleet, FleetError, Phase, WorldProcess, WorldSpec};
 
-/// Where the process of a world is asked, and with which token.
+/// Address of a world's process for requests of the control plane.
 #[derive(Clone, Debug)]
-pub struct Door {
-    /// `http://…` of its routes for the control plane.
+pub struct InternalEndpoint {
+    /// Base URL of its internal routes.
     pub url: String,
-    /// Bearer for them.
+    /// Bearer token for the routes.
     pub token: String,
 }
 
 impl Fleet {
-    /// Waits until `spec`'s world runs, starting it when it does not.
+    /// Waits until the world `spec` runs; starts it if necessary.
     ///
     /// # Errors
-    /// [`FleetError`].
+    /// [`FleetError`] when the world cannot run now.
     pub async fn wake(&self, spec: &WorldSpec) -> Result<Arc<WorldProcess>, FleetError> {
         let deadline = self.join_deadline();
         loop {
@@ -27,24 +26,24 @@ impl Fleet {
             if super::wait_until_ready(&server, deadline).await?.is_some() {
                 return Ok(server);
             }
-            // It stopped while we waited: the next one is ours to start.
+            // It stopped in the meantime; start it again.
         }
     }
 
-    /// How to ask the process of a world that is ready.
-    pub fn door(&self, server: &WorldProcess) -> Option<Door> {
+    /// Address for requests to the process of a world that is ready.
+    pub fn internal_endpoint(&self, server: &WorldProcess) -> Option<InternalEndpoint> {
         let Phase::Ready(endpoints) = server.phase() else {
             return None;
         };
         let local = crate::address::local_ip(self.host());
         let address = SocketAddr::new(local, endpoints.websocket_port);
-        Some(Door {
+        Some(InternalEndpoint {
             url: format!("http://{address}/internal"),
             token: server.token()?,
         })
     }
 
-    /// The worlds that run now.
+    /// The worlds that are ready.
     pub fn running(&self) -> Vec<Arc<WorldProcess>> {
         let all = self.all().into_iter();
         all.filter(|server| matches!(server.phase(), Phase::Ready(_)))

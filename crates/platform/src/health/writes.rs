@@ -1,7 +1,6 @@
-//! Whether the database stores what it is given. Every write that fails is noted
-//! here, and so is every commit; while there are none, a small write of our own
-//! finds out, the first one at once: a platform may start on a disk that is full
-//! or read-only. `/readyz` and `/metrics` report it.
+//! Monitors whether the database stores writes. Failed writes and commits are reported here; if
+//! there are none, a small write of our own probes the database, the first one at once: a platform
+//! may start on a disk that is full or read-only. `/readyz` and `/metrics` report the state.
 
 use std::io::ErrorKind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,22 +10,22 @@ use sqlx::AnyPool;
 use tokio::time::Instant;
 
 use crate::Platform;
-use crate::db::{self, Trouble};
+use crate::db::{self, DbErrorKind};
 use crate::metrics::Counter;
 
-/// A platform without any commit for so long tries one itself.
-const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// The same while writes fail.
-const PROBE_AGAIN: Duration = Duration::from_secs(1);
-/// One that takes longer is a fault as well.
-const PROBE_PATIENCE: Duration = Duration::from_secs(5);
-/// A small write may still fit where a large one does not. So a commit ends a
-/// fault only when nothing has failed for this long.
+/// A probe is due after this time without a commit.
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval between probes while writes fail.
+const FAULT_PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// A slower probe counts as a fault as well.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A small write may still fit on a disk where a large one does not. Therefore a commit ends a
+/// fault only if nothing has failed for this time.
 const QUIET: Duration = Duration::from_secs(2);
 
-const TOO_LONG: &str = "the database takes too long to store anything";
+const TOO_SLOW: &str = "the database takes too long to store data";
 
-/// What is known about writes to the database.
+/// State of writes to the database.
 pub struct WriteHealth {
     state: Mutex<State>,
     failures: Counter,
@@ -38,12 +37,12 @@ struct State {
     last_commit: Option<Instant>,
 }
 
-/// Why nothing can be stored at the moment.
+/// Reason why the database cannot store data at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// For operators.
+    /// Description for operators.
     pub reason: &'static str,
-    /// When it began.
+    /// Start of the fault.
     pub since: Instant,
     last_failure: Instant,
 }
@@ -61,36 +60,36 @@ impl Default for WriteHealth {
 }
 
 impl WriteHealth {
-    /// A query failed. What the database refuses for what is in it is no fault.
+    /// Records a failed query. An error caused by the data of one request is not a fault.
     pub fn failed(&self, error: &sqlx::Error) {
         if let Some(reason) = fault_of(error) {
             self.note(reason, Instant::now());
         }
     }
 
-    /// A request could not be answered for this reason.
+    /// Records a fault because of which a request failed.
     pub fn note_fault(&self, reason: &'static str) {
         self.note(reason, Instant::now());
     }
 
-    /// A transaction was committed.
+    /// Records a committed transaction.
     pub fn committed(&self) {
         self.note_commit(Instant::now());
     }
 
-    /// Why nothing can be stored; none while everything can.
+    /// The current fault, if any.
     pub fn fault(&self) -> Option<Fault> {
         self.state().fault
     }
 
-    /// In the Prometheus text format.
+    /// The state in the Prometheus text format.
     pub fn prometheus(&self) -> String {
         let (fault, failures) = (u8::from(self.fault().is_some()), self.failures.value());
         format!(
-            "# HELP frolic_persistence_fault 1 while nothing can be stored\n\
+            "# HELP frolic_persistence_fault 1 while the database cannot store data\n\
              # TYPE frolic_persistence_fault gauge\n\
              frolic_persistence_fault {fault}\n\
-             # HELP frolic_persistence_failures_total Writes and queries that failed because nothing could be stored\n\
+             # HELP frolic_persistence_failures_total Writes and queries that failed because the database could not store data\n\
              # TYPE frolic_persistence_failures_total counter\n\
              frolic_persistence_failures_total {failures}\n"
         )
@@ -101,7 +100,7 @@ impl WriteHealth {
         let mut state = self.state();
         let since = state.fault.map_or(now, |fault| fault.since);
         if state.fault.is_none() {
-            tracing::error!(reason, "the database does not store anything now");
+            tracing::error!(reason, "the database cannot store data");
         }
         state.fault = Some(Fault {
             reason,
@@ -116,18 +115,18 @@ impl WriteHealth {
         let is_over = |fault: &mut Fault| now.duration_since(fault.last_failure) >= QUIET;
         if let Some(fault) = state.fault.take_if(is_over) {
             let seconds = now.duration_since(fault.since).as_secs_f64();
-            tracing::info!(seconds, "the database stores everything again");
+            tracing::info!(seconds, "the database stores data again");
         }
     }
 
-    /// Whether there is no news, or bad news.
+    /// Whether writes fail or no commit was reported for a while.
     fn is_probe_due(&self, now: Instant) -> bool {
         let state = self.state();
-        let is_old = |commit: Instant| now.duration_since(commit) >= PROBE_EVERY;
+        let is_old = |commit: Instant| now.duration_since(commit) >= PROBE_INTERVAL;
         state.fault.is_some() || state.last_commit.is_none_or(is_old)
     }
 
-    /// Whether it is known yet if writes are stored.
+    /// Whether any write has succeeded or failed so far.
     fn is_known(&self) -> bool {
         let state = self.state();
         state.fault.is_some() || state.last_commit.is_some()
@@ -138,18 +137,17 @@ impl WriteHealth {
     }
 }
 
-/// What a database error means for everybody who wants something stored; none
-/// when it is about one request only.
+/// Reason that affects every write; `None` if the error concerns one request only.
 pub(crate) fn fault_of(error: &sqlx::Error) -> Option<&'static str> {
-    match Trouble::of(error) {
-        Trouble::Away => Some(reason_of(error)),
-        Trouble::Busy | Trouble::Text | Trouble::Ours => None,
+    match DbErrorKind::of(error) {
+        DbErrorKind::Unavailable => Some(reason_of(error)),
+        DbErrorKind::Conflict | DbErrorKind::InvalidText | DbErrorKind::Internal => None,
     }
 }
 
 fn reason_of(error: &sqlx::Error) -> &'static str {
     let sqlx::Error::Database(error) = error else {
-        return "the database does not answer";
+        return "the database does not respond";
     };
     let code = error.code().unwrap_or_default();
     let sqlite = Some(&code).filter(|code| code.len() < 5);
@@ -164,33 +162,33 @@ fn reason_of(error: &sqlx::Error) -> &'static str {
             "53100" => "the database's disk is full",
             "25006" => "the database is read-only",
             code if code.starts_with("58") => "the database's disk reports an I/O error",
-            _ => "the database does not answer",
+            _ => "the database does not respond",
         },
     }
 }
 
-/// Looks whether writes are stored, for as long as it is polled.
+/// Probes the database for as long as the future is polled.
 pub async fn watch(platform: Platform) {
     let health = platform.write_health();
-    let mut every = tokio::time::interval(PROBE_AGAIN);
+    let mut every = tokio::time::interval(FAULT_PROBE_INTERVAL);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         every.tick().await;
         if health.is_probe_due(Instant::now()) {
-            probe_in_time(&platform).await;
+            probe_with_timeout(&platform).await;
         }
     }
 }
 
-/// Finds out whether writes are stored, unless that is known.
+/// Probes the database, unless a write has succeeded or failed already.
 pub async fn settle(platform: &Platform) {
     let health = platform.write_health();
     if health.is_known() {
         return;
     }
-    match tokio::time::timeout(PROBE_PATIENCE, probe(platform)).await {
+    match tokio::time::timeout(PROBE_TIMEOUT, probe(platform)).await {
         Ok(outcome) => note_probe(health, outcome),
-        Err(_) => health.note_fault(TOO_LONG),
+        Err(_) => health.note_fault(TOO_SLOW),
     }
 }
 
@@ -201,27 +199,27 @@ fn note_probe(health: &WriteHealth, outcome: Result<(), &'static str>) {
     }
 }
 
-/// One probe at a time: one that hangs is waited for, and reported meanwhile.
-async fn probe_in_time(platform: &Platform) {
+/// Runs one probe. A probe that hangs is reported and still waited for, so that at most one runs.
+async fn probe_with_timeout(platform: &Platform) {
     let health = platform.write_health();
     let mut probe = std::pin::pin!(probe(platform));
     loop {
-        match tokio::time::timeout(PROBE_PATIENCE, probe.as_mut()).await {
+        match tokio::time::timeout(PROBE_TIMEOUT, probe.as_mut()).await {
             Ok(outcome) => return note_probe(health, outcome),
-            Err(_) => health.note_fault(TOO_LONG),
+            Err(_) => health.note_fault(TOO_SLOW),
         }
     }
 }
 
-/// Writes a row, and a file where files of the platform are. The row alone may
-/// fit into room that the database has already when the disk is full.
+/// Writes a row and a file. On a full disk the row alone may fit into space that
+/// the database has allocated already.
 async fn probe(platform: &Platform) -> Result<(), &'static str> {
     if let Err(error) = write_row(platform.db()).await {
-        tracing::warn!(%error, "a write to try the database failed");
+        tracing::warn!(%error, "a probe write to the database failed");
         return Err(fault_of(&error).unwrap_or("the database refuses a small write"));
     }
     if let Err(error) = platform.blobs().try_write().await {
-        tracing::warn!(%error, "a write to try the data folder failed");
+        tracing::warn!(%error, "a probe write to the data folder failed");
         return Err(match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the data folder's disk is full",
             ErrorKind::ReadOnlyFilesystem => "the data folder's disk is read-only",
@@ -231,7 +229,7 @@ async fn probe(platform: &Platform) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A row that is written again and again.
+/// Updates a single row.
 async fn write_row(db: &AnyPool) -> Result<(), sqlx::Error> {
     let mut transaction = db::begin(db).await?;
     sqlx::query(
@@ -248,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_ends_with_a_commit_after_which_nothing_failed() {
+    fn a_fault_ends_with_a_commit_after_a_quiet_period() {
         let health = WriteHealth::default();
         let began = Instant::now();
         let at = |ms| began + Duration::from_millis(ms);
@@ -264,9 +262,15 @@ mod tests {
         health.note_commit(at(100));
         health.note("full", at(1000));
         assert_eq!(health.fault().map(|fault| fault.since), Some(at(0)));
-        assert!(health.is_probe_due(at(1001)), "until it is over");
+        assert!(
+            health.is_probe_due(at(1001)),
+            "a probe is due during a fault"
+        );
         health.note_commit(at(2900));
-        assert!(health.fault().is_some(), "others may still fail");
+        assert!(
+            health.fault().is_some(),
+            "a commit within the quiet period must not end the fault"
+        );
         health.note_commit(at(3000));
         assert_eq!(health.fault(), None);
         let text = health.prometheus();
@@ -282,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_concerns_everybody_is_a_fault() {
+    fn only_errors_that_affect_all_writes_are_faults() {
         assert!(fault_of(&sqlx::Error::PoolTimedOut).is_some());
         assert_eq!(fault_of(&sqlx::Error::RowNotFound), None);
     }

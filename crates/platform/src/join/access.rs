@@ -1,57 +1,58 @@
-//! Who may be in a world: one set of rules for `POST /join` and for Socket.IO.
+//! Access rules of worlds, shared by `POST /join` and Socket.IO.
 
 use sqlx::AnyPool;
 
 use crate::Platform;
 use crate::auth::Role;
+use crate::catalog::access;
 use crate::error::ApiError;
 use crate::games::{self, GameRow};
 use crate::moderation;
-use crate::spells::Actor;
-use crate::store::access;
+use crate::spells::Principal;
 use crate::worlds::{self, WorldRow, helpers};
 
-/// How somebody came to know of a world.
+/// How a user addressed a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
-    /// By its id, which is no secret.
+    /// By its id, which is not secret.
     Id,
-    /// By its room code or an invitation, which somebody inside gave away.
+    /// By its room code or an invitation, which a player in the world shared.
     Code,
 }
 
-/// Refuses those who may not be in a world: private worlds, games that are hidden or taken down,
-/// and people whom the world's owner has blocked. Suspended people are refused before, where they
-/// say who they are. Whether the world has room is not asked here.
+/// Checks whether a user may enter a world. Rejects private worlds, games that are hidden or taken
+/// down, and users whom the world's owner has blocked. Suspended users are rejected earlier, during
+/// authentication. The player limit is not checked here.
 ///
 /// # Errors
-/// 404 where they may not know of the world, 403 for a game that was taken down.
+/// 404 when the user may not learn that the world exists, 403 for a game that was taken down.
 pub async fn may_enter(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     world: &WorldRow,
     via: Via,
 ) -> Result<GameRow, ApiError> {
     let (db, user_id) = (platform.db(), &actor.user_id);
     let trusted = world.is_owned_by(user_id) || actor.role >= Role::Admin;
     let known = !world.spec.private || via == Via::Code;
-    // Helpers are looked up last: nearly every join needs no more than the row it has.
+    // Helpers are queried last, because nearly every join needs only the row that is already
+    // loaded.
     if !trusted
         && (!known || is_blocked(db, world.owner_id(), user_id).await?)
-        && !helpers::is_one(db, &world.spec.world_id, user_id).await?
+        && !helpers::is_helper(db, &world.spec.world_id, user_id).await?
     {
         return Err(worlds::unknown_world());
     }
     open_game(platform, actor, &world.spec.game_id).await
 }
 
-/// The game, for those who may play it.
+/// The game, if the user may play it.
 ///
 /// # Errors
-/// 404 for a game they may not see, 403 for one that moderators took down.
+/// 404 for a game that the user may not see, 403 for one that moderators took down.
 pub async fn open_game(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     game_id: &str,
 ) -> Result<GameRow, ApiError> {
     let game = games::find(platform.db(), game_id).await?;
@@ -61,11 +62,11 @@ pub async fn open_game(
     Ok(game)
 }
 
-/// Whether a world belongs to `owner_id`, whose block then counts in it, unless
-/// the player helps there.
+/// Whether a block by `owner_id` keeps the player out of a world: the user owns the
+/// world, and the player is not a helper there.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn shuts_out(
     db: &AnyPool,
     world_id: &str,
@@ -77,7 +78,7 @@ pub async fn shuts_out(
     Ok(is_theirs && !helpers::is_one(db, world_id, player_id).await?)
 }
 
-/// Whether the owner of a world wants nothing to do with this person.
+/// Whether the owner of a world has blocked this user.
 async fn is_blocked(db: &AnyPool, owner_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
     if owner_id.is_empty() {
         return Ok(false);

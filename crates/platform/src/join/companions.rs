@@ -1,15 +1,15 @@
-//! Who played with whom by invitation: the right people, whose worlds come first
-//! when somebody looks for one.
+//! Companions: users who joined each other by invitation. Matchmaking prefers worlds in which they
+//! are.
 
 use sqlx::{AnyPool, Row};
 
-/// Worlds that are looked at; those met last come first.
+/// Maximum number of worlds; those of the most recent companions come first.
 const WORLDS_MAX: i64 = 20;
 
-/// Remembers that `guest` came by an invitation of `host`.
+/// Stores that `guest` joined by an invitation of `host`.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn met(db: &AnyPool, host: &str, guest: &str, now_ms: i64) -> Result<(), sqlx::Error> {
     if host == guest {
         return Ok(());
@@ -28,11 +28,11 @@ pub async fn met(db: &AnyPool, host: &str, guest: &str, now_ms: i64) -> Result<(
     Ok(())
 }
 
-/// Worlds of a game in which companions of this person are, but for those
-/// with whom one of the two wants nothing to do.
+/// Worlds of a game in which companions of this user are. Companions are left out if either of the
+/// two has blocked the other.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn worlds_of(
     db: &AnyPool,
     user_id: &str,

@@ -1,5 +1,5 @@
-//! Places a player in a world: finds or starts one, waits for what it has to wait
-//! for, and reports the progress.
+//! Places a player in a world: finds or starts one, waits until it is ready, and reports the
+//! progress.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,101 +11,101 @@ use crate::Platform;
 use crate::api::JoinStage;
 use crate::auth::Session;
 use crate::error::ApiError;
-use crate::fleet::{End, FleetError, Phase, Placement, Reservation, Step, WorldProcess};
+use crate::fleet::{End, FleetError, Phase, PlaceOutcome, Placement, Reservation, WorldProcess};
 
-/// Those who wait look again at least this often.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Starts of a world that may fail before a join that waits gives up.
+/// Maximum interval between two attempts of a waiting join.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Failed starts of a world after which a pending join fails.
 const FAILED_STARTS_MAX: u32 = 3;
 
-/// How long to wait for what is not there.
+/// How long a join waits for a free slot.
 #[derive(Clone, Copy, Debug)]
 pub enum WaitPolicy {
-    /// For a start, as every join; a full world is refused at once.
+    /// Waits only for the start of the server; a full world is rejected at once.
     None,
-    /// For a place, so long.
+    /// Waits for a free slot up to this time.
     Until(Duration),
-    /// As long as somebody asks.
-    AsLongAsAsked,
+    /// Waits until the client stops polling.
+    WhilePolled,
 }
 
-/// What a join waits for.
+/// State of a waiting join.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinStatus {
-    /// Why.
+    /// What the join waits for.
     pub stage: JoinStage,
-    /// The same for people.
+    /// Description for users.
     pub message: String,
-    /// Place in the queue, from 1, and how many are in it.
+    /// Position in the queue, from 1, and the number of players in it.
     pub queue: Option<(u32, u32)>,
-    /// How long it may still take.
+    /// Expected remaining time.
     pub expected: Option<Duration>,
 }
 
-/// Somebody on the way into a world.
+/// One attempt of a player to join a world.
 pub struct Matchmaker<'a> {
     platform: &'a Platform,
     session: &'a Session,
     target: Target,
-    patience: WaitPolicy,
-    /// When to stop trying; for joins that wait, the loop around decides.
+    wait_policy: WaitPolicy,
+    /// Time at which the attempt fails; `None` if the caller decides.
     deadline: Option<Instant>,
     failed_starts: u32,
 }
 
 impl<'a> Matchmaker<'a> {
-    /// Somebody who wants `target`.
+    /// Creates an attempt to join `target`.
     pub fn new(
         platform: &'a Platform,
         session: &'a Session,
         target: Target,
-        patience: WaitPolicy,
+        wait_policy: WaitPolicy,
     ) -> Self {
         let start = platform.settings().fleet.start_timeout + Duration::from_secs(1);
         let now = Instant::now();
-        let deadline = match patience {
+        let deadline = match wait_policy {
             WaitPolicy::None => Some(now + start),
             WaitPolicy::Until(wait) => Some(now + wait),
-            WaitPolicy::AsLongAsAsked => None,
+            WaitPolicy::WhilePolled => None,
         };
         Self {
             platform,
             session,
             target,
-            patience,
+            wait_policy,
             deadline,
             failed_starts: 0,
         }
     }
 
-    /// Finds a place whose server is ready. `tell` hears what it waits for.
-    /// Dropping this gives the place up, in the queue and in the world.
+    /// Reserves a slot in a world whose server is ready. `report` receives the status whenever the
+    /// join has to wait. Dropping the future releases the slot and the position in the queue.
     ///
     /// # Errors
-    /// When there is none, or waiting for it is over.
-    pub async fn enter(mut self, tell: impl Fn(JoinStatus)) -> Result<Placement, ApiError> {
+    /// When no world can be joined, or the waiting time is over.
+    pub async fn enter(mut self, report: impl Fn(JoinStatus)) -> Result<Placement, ApiError> {
         loop {
             match place::find(self.platform, self.session, &self.target).await {
-                Ok(Step::Held(server)) => {
-                    if let Some(placement) = self.settle(server, &tell).await? {
+                Ok(PlaceOutcome::Reserved(server)) => {
+                    if let Some(placement) = self.wait_until_ready(server, &report).await? {
                         return Ok(placement);
                     }
                 }
-                Ok(Step::Full(server)) => {
+                Ok(PlaceOutcome::Full(server)) => {
                     let full = FleetError::WorldFull {
                         max_players: server.spec.max_players,
                     };
-                    self.wait_for_room(&server, full, &tell).await?;
+                    self.wait_for_slot(&server, full, &report).await?;
                 }
-                Ok(Step::Draining(server)) => {
-                    self.wait_for_end(&server, FleetError::Draining, &tell)
+                Ok(PlaceOutcome::Draining(server)) => {
+                    self.wait_for_end(&server, FleetError::Draining, &report)
                         .await?;
                 }
-                Ok(Step::Leaving(server)) => {
-                    tell(closing());
+                Ok(PlaceOutcome::Stopping(server)) => {
+                    report(closing());
                     self.ended(&server, FleetError::StartTimeout).await?;
                 }
-                Err(PlaceError::Fleet(error)) => self.wait_for_machine(error, &tell).await?,
+                Err(PlaceError::Fleet(error)) => self.wait_for_machine(error, &report).await?,
                 Err(PlaceError::Refused(error)) => return Err(error),
             }
         }
@@ -115,24 +115,24 @@ impl<'a> Matchmaker<'a> {
         &self.session.user_id
     }
 
-    /// PendingJoins on a held place until its server is ready; none when it stopped
-    /// or failed, and another try makes sense.
-    async fn settle(
+    /// Waits on a reserved slot until the server is ready; `None` when the server stopped or failed
+    /// and another attempt makes sense.
+    async fn wait_until_ready(
         &mut self,
         server: Arc<WorldProcess>,
-        tell: &impl Fn(JoinStatus),
+        report: &impl Fn(JoinStatus),
     ) -> Result<Option<Placement>, ApiError> {
-        // The next try is for this world, also when this one was made anew.
+        // Further attempts must use the same world, even if it was created by this one.
         if matches!(self.target, Target::NewWorld) {
             self.target = Target::World(server.spec.world_id.clone());
         }
-        let hold = Claim::new(&server, self.player_id(), WorldProcess::release);
+        let claim = Claim::new(&server, self.player_id(), WorldProcess::release);
         let mut phase = server.watch_phase();
         loop {
             let now = phase.borrow_and_update().clone();
             match now {
                 Phase::Ready(endpoints) => {
-                    hold.keep();
+                    claim.keep();
                     return Ok(Some(Placement {
                         spec: server.spec.clone(),
                         endpoints,
@@ -140,29 +140,36 @@ impl<'a> Matchmaker<'a> {
                         beside: self.target.beside(),
                     }));
                 }
-                Phase::Ended(End::Failed(why)) => return self.start_failed(why).map(|()| None),
+                Phase::Ended(End::Failed(why)) => {
+                    return self.handle_failed_start(why).map(|()| None);
+                }
                 Phase::Ended(End::Stopped) => return Ok(None),
                 Phase::Starting | Phase::Stopping | Phase::BackingOff { .. } => {
-                    tell(self.starting(&server, &now));
+                    report(self.starting(&server, &now));
                 }
             }
-            let look = timeout(LOOK_EVERY, phase.changed());
-            let Ok(_) = timeout_at(self.end_of_patience(), look).await else {
+            let change = timeout(RETRY_INTERVAL, phase.changed());
+            let Ok(_) = timeout_at(self.wait_until(), change).await else {
                 return Err(FleetError::StartTimeout.into());
             };
-            // A start may take longer than places are held.
-            if self.platform.fleet().hold(&server, self.player_id()) == Reservation::Full {
+            // The reservation is renewed, because a start may take longer than its lifetime.
+            if self
+                .platform
+                .fleet()
+                .renew_reservation(&server, self.player_id())
+                == Reservation::Full
+            {
                 return Ok(None);
             }
         }
     }
 
     fn starting(&self, server: &WorldProcess, phase: &Phase) -> JoinStatus {
-        let usual = self.platform.fleet().usual_start();
+        let usual = self.platform.fleet().average_start();
         let (stage, message, expected) = match phase {
             Phase::BackingOff { until } => {
                 let pause = until.saturating_duration_since(Instant::now());
-                let message = "The world had a problem and starts again";
+                let message = "The world crashed and is restarting";
                 (JoinStage::Restarting, message, pause + usual)
             }
             Phase::Stopping => (JoinStage::Closing, "The world is closing", usual),
@@ -179,56 +186,55 @@ impl<'a> Matchmaker<'a> {
         }
     }
 
-    /// A world that cannot start says so at once, and those who wait are
-    /// willing to see it fail a few times.
-    fn start_failed(&mut self, why: String) -> Result<(), ApiError> {
+    /// A failed start is reported at once, except that a pending join allows a few failures.
+    fn handle_failed_start(&mut self, why: String) -> Result<(), ApiError> {
         self.failed_starts += 1;
-        match self.patience {
-            WaitPolicy::AsLongAsAsked if self.failed_starts < FAILED_STARTS_MAX => Ok(()),
+        match self.wait_policy {
+            WaitPolicy::WhilePolled if self.failed_starts < FAILED_STARTS_MAX => Ok(()),
             _ => Err(FleetError::StartFailed { why }.into()),
         }
     }
 
-    async fn wait_for_room(
+    async fn wait_for_slot(
         &self,
         server: &Arc<WorldProcess>,
         full: FleetError,
-        tell: &impl Fn(JoinStatus),
+        report: &impl Fn(JoinStatus),
     ) -> Result<(), ApiError> {
         self.may_wait(&full)?;
-        // Before the look at the queue: what changes from here on is noticed.
-        let mut places = server.watch_places();
+        // Subscribed before the queue is read, so that no later change is missed.
+        let mut slots = server.watch_slots();
         let mut phase = server.watch_phase();
         phase.mark_unchanged();
-        let turn = server.queue_up(self.player_id());
-        let stand = Claim::new(server, self.player_id(), WorldProcess::leave_queue);
-        let Some(turn) = turn else {
+        let position = server.enqueue(self.player_id());
+        let claim = Claim::new(server, self.player_id(), WorldProcess::leave_queue);
+        let Some(entry) = position else {
             return Err(full.into());
         };
-        let others = turn.position.saturating_sub(1);
-        let message = match others {
+        let ahead = entry.position.saturating_sub(1);
+        let message = match ahead {
             0 => "The world is full: you are next".to_owned(),
-            1 => "The world is full: one more is before you".to_owned(),
-            _ => format!("The world is full: {others} are before you"),
+            1 => "The world is full: one player is ahead of you".to_owned(),
+            _ => format!("The world is full: {ahead} players are ahead of you"),
         };
-        tell(JoinStatus {
+        report(JoinStatus {
             stage: JoinStage::Queued,
             message,
-            queue: Some((turn.position, turn.waiting)),
-            expected: turn.expected,
+            queue: Some((entry.position, entry.waiting)),
+            expected: entry.expected,
         });
-        let news = async {
+        let change = async {
             tokio::select! {
-                _ = places.changed() => {}
+                _ = slots.changed() => {}
                 _ = phase.changed() => {}
             }
         };
-        let news = timeout(LOOK_EVERY, news);
-        if timeout_at(self.end_of_patience(), news).await.is_err() {
+        let change = timeout(RETRY_INTERVAL, change);
+        if timeout_at(self.wait_until(), change).await.is_err() {
             return Err(full.into());
         }
-        // Goes on with the same turn.
-        stand.keep();
+        // The next attempt continues with the same position in the queue.
+        claim.keep();
         Ok(())
     }
 
@@ -236,73 +242,74 @@ impl<'a> Matchmaker<'a> {
         &self,
         server: &WorldProcess,
         error: FleetError,
-        tell: &impl Fn(JoinStatus),
+        report: &impl Fn(JoinStatus),
     ) -> Result<(), ApiError> {
         self.may_wait(&error)?;
-        tell(closing());
-        let ended = timeout(LOOK_EVERY, server.ended());
-        match timeout_at(self.end_of_patience(), ended).await {
+        report(closing());
+        let ended = timeout(RETRY_INTERVAL, server.ended());
+        match timeout_at(self.wait_until(), ended).await {
             Ok(_) => Ok(()),
             Err(_) => Err(error.into()),
         }
     }
 
     async fn ended(&self, server: &WorldProcess, error: FleetError) -> Result<(), ApiError> {
-        let ended = timeout_at(self.end_of_patience(), server.ended());
+        let ended = timeout_at(self.wait_until(), server.ended());
         ended.await.map_err(|_| error.into())
     }
 
-    /// A package that keeps failing gets its pause, and a machine that is full
-    /// gets rid of worlds that nobody is in.
+    /// Waits for the backoff pause of a failing package. If all servers are in use, stops an empty
+    /// world to make room.
     async fn wait_for_machine(
         &self,
         error: FleetError,
-        tell: &impl Fn(JoinStatus),
+        report: &impl Fn(JoinStatus),
     ) -> Result<(), ApiError> {
-        let standing = match &error {
+        let status = match &error {
             FleetError::TooManyServers => {
-                if self.platform.fleet().make_room() {
-                    // Also for those who do not wait: it takes a moment.
-                    tracing::debug!("a join waits for an empty world to end");
+                if self.platform.fleet().stop_longest_empty() {
+                    // Also for joins that do not wait, because a stop takes only a moment.
+                    tracing::debug!("a join waits for an empty world to stop");
                 }
                 JoinStatus {
                     stage: JoinStage::MachineFull,
-                    message: "All game servers are in use; yours is next as soon as one is free"
-                        .to_owned(),
+                    message:
+                        "All game servers are in use; your world starts as soon as one is free"
+                            .to_owned(),
                     queue: None,
                     expected: None,
                 }
             }
             FleetError::CrashLoop { retry_after } => JoinStatus {
                 stage: JoinStage::Restarting,
-                message: "The world had a problem and starts again in a moment".to_owned(),
+                message: "The world crashed and will restart in a moment".to_owned(),
                 queue: None,
-                expected: Some(*retry_after + self.platform.fleet().usual_start()),
+                expected: Some(*retry_after + self.platform.fleet().average_start()),
             },
             _ => return Err(error.into()),
         };
         self.may_wait(&error)?;
-        tell(standing);
+        report(status);
         let pause = match &error {
-            FleetError::CrashLoop { retry_after } => LOOK_EVERY.min(*retry_after),
-            _ => LOOK_EVERY,
+            FleetError::CrashLoop { retry_after } => RETRY_INTERVAL.min(*retry_after),
+            _ => RETRY_INTERVAL,
         };
         let pause = tokio::time::sleep(pause);
-        match timeout_at(self.end_of_patience(), pause).await {
+        match timeout_at(self.wait_until(), pause).await {
             Ok(()) => Ok(()),
             Err(_) => Err(error.into()),
         }
     }
 
     fn may_wait(&self, error: &FleetError) -> Result<(), ApiError> {
-        match self.patience {
+        match self.wait_policy {
             WaitPolicy::None => Err(error.clone().into()),
-            WaitPolicy::Until(_) | WaitPolicy::AsLongAsAsked => Ok(()),
+            WaitPolicy::Until(_) | WaitPolicy::WhilePolled => Ok(()),
         }
     }
 
-    /// Far away when somebody else decides.
-    fn end_of_patience(&self) -> Instant {
+    /// The deadline of this attempt; far in the future if the caller decides.
+    fn wait_until(&self) -> Instant {
         self.deadline
             .unwrap_or_else(|| Instant::now() + Duration::from_secs(3600))
     }
@@ -311,31 +318,26 @@ impl<'a> Matchmaker<'a> {
 fn closing() -> JoinStatus {
     JoinStatus {
         stage: JoinStage::Closing,
-        message: "The world is closing; it starts again once it has".to_owned(),
+        message: "The world is closing and will restart afterwards".to_owned(),
         queue: None,
         expected: None,
     }
 }
 
-/// A place in a world or in its queue, given back when the join ends without
-/// having used it.
+/// A reserved slot or a position in the queue, released on drop unless it is kept.
 struct Claim {
     server: Arc<WorldProcess>,
     player_id: String,
-    give_back: fn(&WorldProcess, &str),
+    release: fn(&WorldProcess, &str),
     kept: bool,
 }
 
 impl Claim {
-    fn new(
-        server: &Arc<WorldProcess>,
-        player_id: &str,
-        give_back: fn(&WorldProcess, &str),
-    ) -> Self {
+    fn new(server: &Arc<WorldProcess>, player_id: &str, release: fn(&WorldProcess, &str)) -> Self {
         Self {
             server: server.clone(),
             player_id: player_id.to_owned(),
-            give_back,
+            release,
             kept: false,
         }
     }
@@ -348,7 +350,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         if !self.kept {
-            (self.give_back)(&self.server, &self.player_id);
+            (self.release)(&self.server, &self.player_id);
         }
     }
 }

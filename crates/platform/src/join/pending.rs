@@ -18,92 +18,98 @@ use crate::error::ApiError;
 use crate::fleet::Placement;
 use crate::ids;
 
-/// Joins that wait at once.
-const WAITS_MAX: usize = 5000;
-/// Those of one person: a few tabs.
-const WAITS_PER_PERSON_MAX: usize = 4;
-/// Whoever has not asked for so long has given up.
-const SILENCE_MAX: Duration = Duration::from_secs(20);
-/// Longest wait of all, however often somebody asks.
-const WAIT_MAX: Duration = Duration::from_secs(30 * 60);
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Pending joins at the same time.
+const PENDING_MAX: usize = 5000;
+/// Pending joins of one user; enough for a few browser tabs.
+const PENDING_PER_USER_MAX: usize = 4;
+/// A join that is not polled for this long is cancelled.
+const POLL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum duration of a pending join.
+const PENDING_TIME_MAX: Duration = Duration::from_secs(30 * 60);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// All joins that wait.
+/// All pending joins.
 #[derive(Default)]
 pub struct PendingJoins {
-    all: Mutex<HashMap<String, Arc<Wait>>>,
+    all: Mutex<HashMap<String, Arc<PendingJoin>>>,
 }
 
-/// One join that waits.
-pub struct Wait {
+/// One pending join.
+pub struct PendingJoin {
     join_id: String,
     user_id: String,
     begun: Instant,
     state: watch::Sender<State>,
-    given_up: watch::Sender<bool>,
-    asked_at: Mutex<Instant>,
+    cancelled: watch::Sender<bool>,
+    polled_at: Mutex<Instant>,
     outcome: Mutex<Option<Result<Placement, ApiError>>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct State {
-    /// Counts what was said.
+    /// Number of status changes.
     step: u32,
-    standing: Option<JoinStatus>,
-    /// There is an outcome.
+    status: Option<JoinStatus>,
+    /// Whether there is an outcome.
     done: bool,
 }
 
-/// What there is to say of a join.
-pub enum News {
-    /// It still waits.
+/// Response to a poll.
+pub enum JoinUpdate {
+    /// The join is still waiting.
     Waiting(JoinProgress),
-    /// It has a place.
+    /// A slot is reserved in a world that is ready.
     Placed(Box<Placement>),
-    /// There is none for it.
+    /// The join failed.
     Failed(ApiError),
 }
 
 impl PendingJoins {
-    /// Begins to wait for `target`.
+    /// Starts a pending join for `target`.
     ///
     /// # Errors
-    /// 429 for a person with too many such joins, 503 when there are too many
-    /// of them altogether.
+    /// 429 for a user with too many pending joins, 503 when there are too many in total.
     pub fn begin(
         &self,
         platform: &Platform,
         session: &Session,
         target: Target,
-    ) -> Result<Arc<Wait>, ApiError> {
-        let wait = Arc::new(Wait::new(&session.user_id));
+    ) -> Result<Arc<PendingJoin>, ApiError> {
+        let pending = Arc::new(PendingJoin::new(&session.user_id));
         let mut all = self.all();
-        if all.len() >= WAITS_MAX {
-            let message = "very many people wait already; try again in a moment";
+        if all.len() >= PENDING_MAX {
+            let message = "too many players are joining at the moment; try again in a few seconds";
             return Err(ApiError::unavailable("too_many_joins", message, 5));
         }
-        let same = all.values().filter(|known| known.user_id == wait.user_id);
-        if same.count() >= WAITS_PER_PERSON_MAX {
+        let same = all
+            .values()
+            .filter(|known| known.user_id == pending.user_id);
+        if same.count() >= PENDING_PER_USER_MAX {
             return Err(ApiError::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too_many_joins",
-                "you wait for several worlds already; give one up first (DELETE /join/{id})",
+                "you already have several pending joins; cancel one first (DELETE /join/{id})",
             ));
         }
-        all.insert(wait.join_id.clone(), wait.clone());
+        all.insert(pending.join_id.clone(), pending.clone());
         drop(all);
-        tokio::spawn(run(platform.clone(), session.clone(), target, wait.clone()));
-        Ok(wait)
+        tokio::spawn(run(
+            platform.clone(),
+            session.clone(),
+            target,
+            pending.clone(),
+        ));
+        Ok(pending)
     }
 
-    /// A join of this person's.
+    /// Finds a pending join of a user.
     ///
     /// # Errors
-    /// 404; the same for those of others.
-    pub fn find(&self, join_id: &str, user_id: &str) -> Result<Arc<Wait>, ApiError> {
+    /// 404 when there is none, or it belongs to another user.
+    pub fn find(&self, join_id: &str, user_id: &str) -> Result<Arc<PendingJoin>, ApiError> {
         let found = self.all().get(join_id).cloned();
         found
-            .filter(|wait| wait.user_id == user_id)
+            .filter(|pending| pending.user_id == user_id)
             .ok_or_else(unknown)
     }
 
@@ -111,12 +117,12 @@ impl PendingJoins {
         self.all().remove(join_id);
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Wait>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<PendingJoin>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Wait {
+impl PendingJoin {
     fn new(user_id: &str) -> Self {
         let now = Instant::now();
         Self {
@@ -124,43 +130,43 @@ impl Wait {
             user_id: user_id.to_owned(),
             begun: now,
             state: watch::Sender::default(),
-            given_up: watch::Sender::new(false),
-            asked_at: Mutex::new(now),
+            cancelled: watch::Sender::new(false),
+            polled_at: Mutex::new(now),
             outcome: Mutex::new(None),
         }
     }
 
-    /// What there is to say after step `seen`; at the latest when `patience`
-    /// is over, and not before the first thing is known.
-    pub async fn news(&self, patience: Duration, seen: u32) -> News {
-        self.asked();
+    /// Waits for a status after step `seen` or until `wait` has passed, but always for the
+    /// first status.
+    pub async fn poll(&self, wait: Duration, seen: u32) -> JoinUpdate {
+        self.note_poll();
         let mut state = self.state.subscribe();
         let first = state.wait_for(|state| state.done || state.step > 0);
-        // The task says something at once; without it there is nothing to say.
-        let _ = timeout(SILENCE_MAX, first).await;
+        // The task reports a first status at once; without it there is nothing to return.
+        let _ = timeout(POLL_TIMEOUT, first).await;
         let fresh = state.wait_for(|state| state.done || state.step > seen);
-        let _ = timeout(patience, fresh).await;
-        // Who prefers to wait does so also after a first word.
-        if seen == 0 && !patience.is_zero() {
-            let left = patience.saturating_sub(self.begun.elapsed());
+        let _ = timeout(wait, fresh).await;
+        // The first poll also waits for the outcome, as the client prefers.
+        if seen == 0 && !wait.is_zero() {
+            let left = wait.saturating_sub(self.begun.elapsed());
             let _ = timeout(left, state.wait_for(|state| state.done)).await;
         }
-        self.asked();
+        self.note_poll();
         let state = self.state.borrow().clone();
         if !state.done {
-            return News::Waiting(self.progress(&state));
+            return JoinUpdate::Waiting(self.progress(&state));
         }
         match self.outcome().take() {
-            Some(Ok(placement)) => News::Placed(Box::new(placement)),
-            Some(Err(error)) => News::Failed(error),
-            // Somebody was told already.
-            None => News::Failed(unknown()),
+            Some(Ok(placement)) => JoinUpdate::Placed(Box::new(placement)),
+            Some(Err(error)) => JoinUpdate::Failed(error),
+            // Another poll received the outcome.
+            None => JoinUpdate::Failed(unknown()),
         }
     }
 
-    /// Nobody asks any more.
-    pub fn give_up(&self) {
-        self.given_up.send_replace(true);
+    /// Cancels the join.
+    pub fn cancel(&self) {
+        self.cancelled.send_replace(true);
     }
 
     fn progress(&self, state: &State) -> JoinProgress {
@@ -170,32 +176,32 @@ impl Wait {
             queue: None,
             expected: None,
         };
-        let standing = state.standing.clone().unwrap_or_else(looking);
+        let status = state.status.clone().unwrap_or_else(looking);
         JoinProgress {
             join_id: self.join_id.clone(),
-            stage: standing.stage,
-            message: standing.message,
-            position: standing.queue.map(|(position, _)| position),
-            waiting: standing.queue.map(|(_, waiting)| waiting),
-            expected_s: standing.expected.map(|expected| expected.as_secs_f32()),
+            stage: status.stage,
+            message: status.message,
+            position: status.queue.map(|(position, _)| position),
+            waiting: status.queue.map(|(_, waiting)| waiting),
+            expected_s: status.expected.map(|expected| expected.as_secs_f32()),
             waited_s: self.begun.elapsed().as_secs_f32(),
             step: state.step,
         }
     }
 
-    fn tell(&self, standing: JoinStatus) {
+    fn report(&self, status: JoinStatus) {
         self.state.send_if_modified(|state| {
-            let known = state.standing.as_ref();
-            // What is expected changes every second; that alone is no news.
-            let news = known.is_none_or(|known| {
+            let known = state.status.as_ref();
+            // The expected time changes every second; that alone is not a new status.
+            let changed = known.is_none_or(|known| {
                 (known.stage, known.queue, &known.message)
-                    != (standing.stage, standing.queue, &standing.message)
+                    != (status.stage, status.queue, &status.message)
             });
-            state.standing = Some(standing);
-            if news {
+            state.status = Some(status);
+            if changed {
                 state.step += 1;
             }
-            news
+            changed
         });
     }
 
@@ -207,31 +213,33 @@ impl Wait {
         });
     }
 
-    /// Completes when nobody asks after it any more.
+    /// Completes when the client has cancelled the join or stopped polling.
     async fn abandoned(&self) {
-        let mut given_up = self.given_up.subscribe();
+        let mut cancelled = self.cancelled.subscribe();
         loop {
-            let said = given_up.wait_for(|given_up| *given_up);
-            if timeout(LOOK_EVERY, said).await.is_ok() {
+            let cancel = cancelled.wait_for(|cancelled| *cancelled);
+            if timeout(CHECK_INTERVAL, cancel).await.is_ok() {
                 return;
             }
-            // A request that waits asks all the time.
-            let listening = self.state.receiver_count() > 0;
-            if !listening && self.asked_at().elapsed() > SILENCE_MAX {
+            // A waiting request counts as polling.
+            let polling = self.state.receiver_count() > 0;
+            if !polling && self.polled_at().elapsed() > POLL_TIMEOUT {
                 return;
             }
-            if self.begun.elapsed() > WAIT_MAX {
+            if self.begun.elapsed() > PENDING_TIME_MAX {
                 return;
             }
         }
     }
 
-    fn asked(&self) {
-        *self.asked_at() = Instant::now();
+    fn note_poll(&self) {
+        *self.polled_at() = Instant::now();
     }
 
-    fn asked_at(&self) -> MutexGuard<'_, Instant> {
-        self.asked_at.lock().unwrap_or_else(PoisonError::into_inner)
+    fn polled_at(&self) -> MutexGuard<'_, Instant> {
+        self.polled_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outcome(&self) -> MutexGuard<'_, Option<Result<Placement, ApiError>>> {
@@ -239,47 +247,44 @@ impl Wait {
     }
 }
 
-/// The life of a join that waits.
-async fn run(platform: Platform, session: Session, target: Target, wait: Arc<Wait>) {
-    let seeker = Matchmaker::new(&platform, &session, target, WaitPolicy::AsLongAsAsked);
+/// Task of one pending join.
+async fn run(platform: Platform, session: Session, target: Target, pending: Arc<PendingJoin>) {
+    let matchmaker = Matchmaker::new(&platform, &session, target, WaitPolicy::WhilePolled);
     let outcome = tokio::select! {
-        outcome = seeker.enter(|standing| wait.tell(standing)) => Some(outcome),
-        () = wait.abandoned() => None,
+        outcome = matchmaker.enter(|status| pending.report(status)) => Some(outcome),
+        () = pending.abandoned() => None,
     };
     if let Some(outcome) = outcome {
-        let took = wait.begun.elapsed();
+        let took = pending.begun.elapsed();
         platform.metrics().join_finished(took, outcome.is_ok());
-        wait.finish(outcome);
-        collected(&wait).await;
-        // A place that nobody fetched is free again.
-        if let Some(Ok(placement)) = wait.outcome().take()
+        pending.finish(outcome);
+        collected(&pending).await;
+        // Release a slot that the client did not fetch.
+        if let Some(Ok(placement)) = pending.outcome().take()
             && let Some(server) = platform.fleet().server(&placement.spec.world_id)
         {
             server.release(&session.user_id);
         }
     } else {
-        let gone = ApiError::not_found("join_not_found", "this join was given up; join again");
-        wait.finish(Err(gone));
+        let gone = ApiError::not_found("join_not_found", "this join was cancelled; join again");
+        pending.finish(Err(gone));
     }
-    platform.waits().remove(&wait.join_id);
+    platform.pending_joins().remove(&pending.join_id);
 }
 
-/// PendingJoins until the outcome was fetched, or nobody comes for it.
-async fn collected(wait: &Wait) {
+/// Waits until the client has fetched the outcome or stopped polling.
+async fn collected(pending: &PendingJoin) {
     let fetched = async {
-        while wait.outcome().is_some() {
-            sleep(LOOK_EVERY).await;
+        while pending.outcome().is_some() {
+            sleep(CHECK_INTERVAL).await;
         }
     };
     tokio::select! {
         () = fetched => {}
-        () = wait.abandoned() => {}
+        () = pending.abandoned() => {}
     }
 }
 
 fn unknown() -> ApiError {
-    ApiError::not_found(
-        "join_not_found",
-        "this join is over (nobody asked after it for a while); join again",
-    )
+    ApiError::not_found("join_not_found", "unknown or expired join; join again")
 }

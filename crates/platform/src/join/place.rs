@@ -1,6 +1,5 @@
-//! Which world a join leads to: exactly the one that was named, or for
-//! a game the one with the right people in it, else the fullest with room, else
-//! one that sleeps, else a new one.
+//! Chooses the world of a join: the named one; or for a game, a running world with companions in
+//! it, else the fullest with a free slot, else a stored world that is not running, else a new one.
 
 use std::sync::Arc;
 
@@ -9,37 +8,37 @@ use super::companions;
 use crate::Platform;
 use crate::api::{Channel, JoinRequest};
 use crate::auth::Session;
+use crate::catalog::channels;
 use crate::error::ApiError;
-use crate::fleet::{FleetError, Phase, Step, WorldProcess, WorldSpec};
+use crate::fleet::{FleetError, Phase, PlaceOutcome, WorldProcess, WorldSpec};
 use crate::games::{self, GameRow};
 use crate::social::{self, Invitation};
-use crate::spells::Actor;
-use crate::store::channels;
-use crate::worlds::{self, Wish, WorldRow};
+use crate::spells::Principal;
+use crate::worlds::{self, NewWorldSpec, WorldRow};
 
-/// What a client asked for.
+/// Target of a join.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// Exactly this world.
+    /// The world with this id.
     World(String),
-    /// The world behind this code.
+    /// The world with this room code.
     Room(String),
-    /// The best world of this game, in this channel.
+    /// The best world of this game in this channel.
     Game(String, Option<Channel>),
-    /// A world of one's own, of the default game.
+    /// A new world of the default game, owned by the user.
     NewWorld,
-    /// Where this code of a friend's leads.
+    /// The world of the invitation with this code.
     Invite(String),
-    /// The world that a friend invited to, beside that friend.
+    /// The world of a resolved invitation, next to the inviter.
     Friend(Invitation),
 }
 
-/// Why there is no place.
+/// Reason why a join could not be placed.
 #[derive(Debug)]
 pub enum PlaceError {
-    /// Not now; waiting may help.
+    /// The fleet cannot place it now; waiting may help.
     Fleet(FleetError),
-    /// Not at all.
+    /// The join is not allowed or impossible.
     Refused(ApiError),
 }
 
@@ -71,10 +70,10 @@ impl From<PlaceError> for ApiError {
 }
 
 impl Target {
-    /// What a request means.
+    /// Target of a request.
     ///
     /// # Errors
-    /// 400 for more than one.
+    /// 400 when the request names more than one target.
     pub fn of(request: JoinRequest) -> Result<Self, ApiError> {
         let JoinRequest {
             world_id,
@@ -91,12 +90,12 @@ impl Target {
             (None, None, None, Some(code)) => Ok(Target::Invite(code)),
             _ => Err(ApiError::bad_request(
                 "too_many_targets",
-                "give only one of world_id, game_id, room_code and invite",
+                "send only one of world_id, game_id, room_code and invite",
             )),
         }
     }
 
-    /// Beside whom a player of this join appears.
+    /// Id of the user next to whom the player spawns.
     pub fn beside(&self) -> Option<String> {
         match self {
             Target::Friend(invitation) => Some(invitation.inviter_id.clone()),
@@ -105,11 +104,10 @@ impl Target {
     }
 }
 
-/// A code of an invitation becomes what it leads to; everything else is that
-/// already.
+/// Resolves the code of an invitation; other targets are returned unchanged.
 ///
 /// # Errors
-/// 404 for a code that leads nowhere.
+/// 404 for an unknown code.
 pub async fn follow(
     platform: &Platform,
     session: &Session,
@@ -123,16 +121,15 @@ pub async fn follow(
     Ok(Target::Friend(invitation))
 }
 
-/// Looks for a place, and opens a world where none has one. PendingJoins for nothing
-/// but the database.
+/// Tries to reserve a slot and creates a world if none has one. Waits only for the database.
 ///
 /// # Errors
-/// [`PlaceError`].
+/// [`PlaceError`] when no slot can be reserved.
 pub async fn find(
     platform: &Platform,
     session: &Session,
     target: &Target,
-) -> Result<Step, PlaceError> {
+) -> Result<PlaceOutcome, PlaceError> {
     match target {
         Target::World(id) => {
             let world = worlds::find(platform.db(), id).await?;
@@ -144,7 +141,7 @@ pub async fn find(
             let world = world.ok_or_else(worlds::unknown_room)?;
             enter(platform, session, &world, Via::Code).await
         }
-        // Who has it, has been let in by somebody who could.
+        // An invitation grants the same access as a room code.
         Target::Friend(invitation) => {
             let world = worlds::find(platform.db(), &invitation.world_id).await?;
             let world = world.ok_or_else(worlds::unknown_world)?;
@@ -152,28 +149,30 @@ pub async fn find(
         }
         Target::Invite(_) => Err(social::unknown_invite().into()),
         Target::Game(id, channel) => {
-            let game = access::open_game(platform, &Actor::from(session), id).await?;
+            let game = access::open_game(platform, &Principal::from(session), id).await?;
             let game = channels::for_player(platform.db(), game, session, *channel).await?;
-            if let Some(server) = still_in(platform, session, &game.game_id).await {
-                return Ok(Step::Leaving(server));
+            if let Some(server) = closing_world_of(platform, session, &game.game_id).await {
+                return Ok(PlaceOutcome::Stopping(server));
             }
             place_in_game(platform, session, &game)
                 .await
-                .map(Step::Held)
+                .map(PlaceOutcome::Reserved)
         }
         Target::NewWorld => {
             let game = default_game(platform).await?;
-            let wish = Wish {
+            let new = NewWorldSpec {
                 owned: true,
-                ..Wish::open_to_all(&game, &session.user_id)
+                ..NewWorldSpec::open_to_all(&game, &session.user_id)
             };
-            open_world(platform, &game, wish).await.map(Step::Held)
+            open_world(platform, &game, new)
+                .await
+                .map(PlaceOutcome::Reserved)
         }
     }
 }
 
-/// The world of a game that the player was in and that is about to end.
-async fn still_in(
+/// The stopping world of a game in which the player still is.
+async fn closing_world_of(
     platform: &Platform,
     session: &Session,
     game_id: &str,
@@ -187,23 +186,22 @@ async fn enter(
     session: &Session,
     world: &WorldRow,
     via: Via,
-) -> Result<Step, PlaceError> {
+) -> Result<PlaceOutcome, PlaceError> {
     let spec = &world.spec;
-    access::may_enter(platform, &Actor::from(session), world, via).await?;
-    if let Some(server) = still_in(platform, session, &spec.game_id).await {
-        return Ok(Step::Leaving(server));
+    access::may_enter(platform, &Principal::from(session), world, via).await?;
+    if let Some(server) = closing_world_of(platform, session, &spec.game_id).await {
+        return Ok(PlaceOutcome::Stopping(server));
     }
-    // Keeps the row from being swept while its server starts. One that runs is
-    // not swept, and a crowd on its way into it need not wait for the disk.
+    // Protects the row from the cleanup while its server starts. A running world is not cleaned up,
+    // so many joins into it need not wait for a write.
     if platform.fleet().server(&spec.world_id).is_none() {
         worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
     }
     Ok(platform.fleet().try_enter(spec, &session.user_id).await?)
 }
 
-/// A place in a running world with room, else in a new one. One join at a
-/// time per game decides, so that a crowd arriving at once fills one world and
-/// does not open one each.
+/// Reserves a slot in a running world, else in a new one. One join per game decides at a time, so
+/// that many simultaneous joins fill one world instead of opening one each.
 async fn place_in_game(
     platform: &Platform,
     session: &Session,
@@ -222,21 +220,21 @@ async fn place_in_game(
     if let Some(server) = find() {
         return Ok(server);
     }
-    let turn = platform.game_turn(&game.game_id);
-    let _turn = turn.lock().await;
+    let lock = platform.game_lock(&game.game_id);
+    let _guard = lock.lock().await;
     if let Some(server) = find() {
         return Ok(server);
     }
-    if let Some(server) = wake_kept_world(platform, game, &session.user_id).await? {
+    if let Some(server) = start_stored_world(platform, game, &session.user_id).await? {
         return Ok(server);
     }
-    let wish = Wish::open_to_all(game, &session.user_id);
-    open_world(platform, game, wish).await
+    let new = NewWorldSpec::open_to_all(game, &session.user_id);
+    open_world(platform, game, new).await
 }
 
-/// A world of a persistent game that sleeps, brought to the game's newest
-/// version: what players built is where they left it.
-async fn wake_kept_world(
+/// Starts a stored world of a persistent game and updates it to the game's newest version, so that
+/// the structures of its players are still there.
+async fn start_stored_world(
     platform: &Platform,
     game: &GameRow,
     player_id: &str,
@@ -245,20 +243,20 @@ async fn wake_kept_world(
         return Ok(None);
     }
     let db = platform.db();
-    let kept = worlds::kept_of_game(db, &game.game_id, game.channel).await?;
-    let asleep = |world: &WorldRow| platform.fleet().server(&world.spec.world_id).is_none();
-    // While a version is rolled out, who does not have it yet does not bring a
-    // world back to the older one.
+    let stored = worlds::persistent_of_game(db, &game.game_id, game.channel).await?;
+    let stopped = |world: &WorldRow| platform.fleet().server(&world.spec.world_id).is_none();
+    // While a version is rolled out, a player without it must not revert a world to the older
+    // version.
     let ahead = |world: &WorldRow| {
         let next = game.rollout.as_ref();
         next.is_some_and(|next| next.revision == world.spec.revision)
             && world.spec.revision != game.revision
     };
-    let wanted = |world: &&WorldRow| asleep(world) && !ahead(world);
-    let Some(world) = kept.iter().find(wanted).cloned() else {
-        // A world that is closing is joined when it has closed: its scripts save
-        // for some seconds, and a second world in the meantime would split players.
-        return Ok(kept.iter().find_map(|world| {
+    let wanted = |world: &&WorldRow| stopped(world) && !ahead(world);
+    let Some(world) = stored.iter().find(wanted).cloned() else {
+        // Joins wait for a world that is closing, because its scripts store data for some seconds
+        // and a second world in the meantime would split the players.
+        return Ok(stored.iter().find_map(|world| {
             let server = platform.fleet().server(&world.spec.world_id)?;
             let closing = matches!(server.phase(), Phase::Stopping | Phase::Ended(_));
             (closing && !ahead(world)).then_some(server)
@@ -276,15 +274,15 @@ async fn wake_kept_world(
 async fn open_world(
     platform: &Platform,
     game: &GameRow,
-    wish: Wish<'_>,
+    new: NewWorldSpec<'_>,
 ) -> Result<Arc<WorldProcess>, PlaceError> {
-    let (db, player_id) = (platform.db(), wish.created_by);
-    // Looked at again when it starts; but those who wait for a process ask
-    // every second, and should not make and unmake a row each time.
-    if !platform.fleet().has_room() {
+    let (db, player_id) = (platform.db(), new.created_by);
+    // Checked again at the start. Pending joins retry every second and should not create and delete
+    // a row each time.
+    if !platform.fleet().has_capacity() {
         return Err(FleetError::TooManyServers.into());
     }
-    let spec = worlds::create(db, game, wish, platform.clock().now_ms()).await?;
+    let spec = worlds::create(db, game, new, platform.clock().now_ms()).await?;
     match platform.fleet().open(&spec, player_id) {
         Ok(server) => Ok(server),
         Err(error) => {

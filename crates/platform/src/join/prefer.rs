@@ -1,24 +1,23 @@
-//! The header `Prefer` (RFC 7240): whether a join may answer before it is done,
-//! and how long it may take until it answers.
+//! The header `Prefer` (RFC 7240): whether a join may respond before it is placed, and how long it
+//! may wait.
 
 use std::time::Duration;
 
 use axum::http::HeaderMap;
 
-/// What a client prefers.
+/// Preferences of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preference {
-    /// Answer with 202 rather than late.
+    /// Respond with 202 instead of waiting.
     pub respond_async: bool,
-    /// Whether `wait` was said at all.
+    /// Whether the header contained `wait`.
     pub asked_to_wait: bool,
-    /// How long to try before answering.
+    /// How long to wait before responding.
     pub wait: Duration,
 }
 
 impl Preference {
-    /// What the headers say; what makes no sense is ignored, as the standard
-    /// wants it.
+    /// Parses the headers. Invalid preferences are ignored, as the standard requires.
     pub fn of(headers: &HeaderMap) -> Self {
         let mut preference = Self::default();
         let values = headers.get_all("prefer").iter();
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn preferences_are_read_as_the_standard_writes_them() {
+    fn preferences_are_parsed_as_in_the_standard() {
         let of = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {

@@ -1,5 +1,4 @@
-//! What moderators do about a report, what follows from it, and how it is taken
-//! back.
+//! Decisions of moderators about reports: their effects, and how they are revoked.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,16 +8,16 @@ use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{Moderator, reports, rules};
 use crate::Platform;
 use crate::api::{Decided, Decision, ErrorBody, LiftNotice, Report, TargetKind, Verdict};
 use crate::auth::Role;
+use crate::catalog::channels::refresh_visibility;
 use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
-use crate::store::channels::refresh_visibility;
-use crate::{ids, spells, store, texts};
+use crate::{catalog, ids, spells, texts};
 
 const TEXT_CHARS_MAX: usize = 1000;
 const SUSPENSION_DAYS_MAX: u32 = 3650;
@@ -31,7 +30,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
 }
 
 impl Verdict {
-    /// As the database and the log write it.
+    /// Its name in the database and the log.
     pub(super) fn name(self) -> &'static str {
         match self {
             Verdict::Dismiss => "dismiss",
@@ -41,7 +40,7 @@ impl Verdict {
         }
     }
 
-    /// From [`Verdict::name`]; rows are our own.
+    /// Parses [`Verdict::name`] from a row that this program wrote.
     pub(super) fn from_name(name: &str) -> Self {
         match name {
             "takedown" => Verdict::Takedown,
@@ -58,7 +57,7 @@ impl Verdict {
     responses((status = 200, body = Decided), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, description = "somebody has decided it meanwhile", body = ErrorBody)))]
+        (status = 409, description = "The report was decided in the meantime", body = ErrorBody)))]
 async fn decide(
     State(platform): State<Platform>,
     moderator: Moderator,
@@ -66,14 +65,14 @@ async fn decide(
     ApiJson(decision): ApiJson<Decision>,
 ) -> Result<Json<Decided>, ApiError> {
     let report = reports::find(platform.db(), &id).await?;
-    let plan = Plan::new(&platform, &moderator, &report, decision).await?;
+    let plan = ValidatedDecision::new(&platform, &moderator, &report, decision).await?;
     let now = platform.clock().now_ms();
     let mut transaction = crate::db::begin(platform.db()).await?;
     let decided = plan.close_reports(&mut transaction, now).await?;
     if plan.verdict != Verdict::Dismiss {
         plan.write_notice(&mut transaction, now).await?;
     }
-    let entry = Entry {
+    let entry = LogRecord {
         actor: (&moderator.id, &moderator.name),
         action: plan.verdict.name(),
         target_kind: report.target_kind.name(),
@@ -92,8 +91,8 @@ async fn decide(
     }))
 }
 
-/// A decision whose parts were checked.
-struct Plan<'a> {
+/// A validated decision.
+struct ValidatedDecision<'a> {
     report: &'a Report,
     moderator: &'a Moderator,
     verdict: Verdict,
@@ -105,7 +104,7 @@ struct Plan<'a> {
     notice_id: String,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> ValidatedDecision<'a> {
     async fn new(
         platform: &Platform,
         moderator: &'a Moderator,
@@ -119,14 +118,14 @@ impl<'a> Plan<'a> {
         if verdict != Verdict::Dismiss && reason.is_empty() {
             return Err(ApiError::bad_request(
                 "reason_missing",
-                "say why: the person concerned reads it",
+                "give a reason; the affected user reads it",
             ));
         }
         let is_made = matches!(report.target_kind, TargetKind::Game | TargetKind::Spell);
         if verdict == Verdict::Takedown && !is_made {
             return Err(ApiError::bad_request(
                 "not_made",
-                "only games and spells can be taken down; warn or suspend the person instead",
+                "only games and spells can be taken down; warn or suspend the user instead",
             ));
         }
         let until = match (verdict, decision.days) {
@@ -136,7 +135,7 @@ impl<'a> Plan<'a> {
             (Verdict::Suspend, _) => {
                 return Err(ApiError::bad_request(
                     "days_missing",
-                    format!("say for how many days, from 1 to {SUSPENSION_DAYS_MAX}"),
+                    format!("days must be from 1 to {SUSPENSION_DAYS_MAX}"),
                 ));
             }
             _ => None,
@@ -161,8 +160,8 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Marks the report, and others about the same when that is wanted. The
-    /// first of two moderators decides.
+    /// Marks the report as decided, and other reports about the same target if
+    /// requested. The first of two concurrent moderators wins.
     async fn close_reports(
         &self,
         connection: &mut AnyConnection,
@@ -239,12 +238,12 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// What happens outside the database, once it is decided for good.
+    /// Effects outside the database, after the transaction was committed.
     async fn follow_up(&self, platform: &Platform) -> Result<(), sqlx::Error> {
         match self.verdict {
             Verdict::Suspend => {
                 let reason = format!(
-                    "You were suspended: {}. Read why, and how to appeal, under Notices.",
+                    "You were suspended: {}. See Notices for the reason and how to appeal.",
                     rules::rule(&self.rule).title
                 );
                 let expulsions = platform.expulsions();
@@ -256,7 +255,7 @@ impl<'a> Plan<'a> {
             Verdict::Takedown => {
                 let fleet = platform.fleet();
                 let game_id = &self.report.target_id;
-                store::game_changed(platform, game_id).await?;
+                catalog::game_changed(platform, game_id).await?;
                 for server in fleet.all() {
                     if server.spec.game_id == *game_id {
                         fleet.stop(&server.spec.world_id);
@@ -269,7 +268,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Nobody judges themselves, or whoever may do as much as they do.
+/// Moderators must not decide about themselves or users with the same or higher role.
 async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Result<(), ApiError> {
     let row = sqlx::query("SELECT role FROM users WHERE user_id = $1")
         .bind(subject_id)
@@ -287,7 +286,7 @@ async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Res
     Ok(())
 }
 
-/// Takes a game out of the store, or a spell out of all worlds.
+/// Takes down a game or a spell.
 async fn take_down(
     connection: &mut AnyConnection,
     kind: TargetKind,
@@ -299,11 +298,11 @@ async fn take_down(
     Err(ApiError::new(
         StatusCode::CONFLICT,
         "already_taken_down",
-        "this is gone or taken down already; dismiss the report, or warn its creator",
+        "this was deleted or taken down already; dismiss the report, or warn its creator",
     ))
 }
 
-/// False when it was so already.
+/// Returns false when it was in that state already.
 async fn set_taken_down(
     connection: &mut AnyConnection,
     kind: TargetKind,
@@ -333,7 +332,7 @@ async fn set_taken_down(
     security(("bearer" = [])), params(("id" = String, Path)), request_body = LiftNotice,
     responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 409, description = "it does not count any more", body = ErrorBody)))]
+        (status = 409, description = "The notice is not in effect", body = ErrorBody)))]
 async fn lift(
     State(platform): State<Platform>,
     moderator: Moderator,
@@ -344,12 +343,12 @@ async fn lift(
     if reason.is_empty() {
         return Err(ApiError::bad_request(
             "reason_missing",
-            "say why, for the log",
+            "give a reason, for the log",
         ));
     }
     let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
-    let taken = take_back(
+    let revoked = revoke(
         &mut transaction,
         &id,
         "lifted",
@@ -359,40 +358,40 @@ async fn lift(
     )
     .await?;
     transaction.commit().await?;
-    taken.follow_up(&platform).await?;
+    revoked.follow_up(&platform).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A notice that was taken back.
-pub struct TakenBack {
+/// A revoked notice.
+pub struct Revoked {
     target_id: String,
     subject_id: String,
 }
 
-impl TakenBack {
-    /// What happens outside the database, once it is committed.
+impl Revoked {
+    /// Applies the effects outside the database, after the commit.
     ///
     /// # Errors
-    /// When the database refuses.
+    /// When the database fails.
     pub async fn follow_up(&self, platform: &Platform) -> Result<(), sqlx::Error> {
         platform.expulsions().forget(None, &self.subject_id);
-        store::game_changed(platform, &self.target_id).await
+        catalog::game_changed(platform, &self.target_id).await
     }
 }
 
-/// Ends a notice and undoes what it did; `action` and why go into the log.
-/// After the commit the caller follows up on it.
+/// Revokes a notice and undoes its effect, and logs `action` and `reason`. The caller
+/// calls [`Revoked::follow_up`] after the commit.
 ///
 /// # Errors
-/// 404 for an unknown one, 409 when it does not count any more.
-pub async fn take_back(
+/// 404 for an unknown notice, 409 when it is not in effect.
+pub async fn revoke(
     connection: &mut AnyConnection,
     notice_id: &str,
     state: &str,
     moderator: &Moderator,
     (action, summary): (&'static str, &str),
     now_ms: i64,
-) -> Result<TakenBack, ApiError> {
+) -> Result<Revoked, ApiError> {
     let ended =
         sqlx::query("UPDATE notices SET state = $1 WHERE notice_id = $2 AND state = 'active'")
             .bind(state)
@@ -412,7 +411,7 @@ pub async fn take_back(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "not_active",
-            "this notice was taken back already",
+            "this notice was revoked already",
         ));
     }
     let target_id: String = row.try_get("target_id")?;
@@ -420,7 +419,7 @@ pub async fn take_back(
         let kind = TargetKind::from_name(row.try_get("target_kind")?);
         set_taken_down(connection, kind, &target_id, false).await?;
     }
-    let entry = Entry {
+    let entry = LogRecord {
         actor: (&moderator.id, &moderator.name),
         action,
         target_kind: row.try_get("target_kind")?,
@@ -431,16 +430,16 @@ pub async fn take_back(
     };
     audit::write(connection, now_ms, entry).await?;
     let subject_id = row.try_get("subject_id")?;
-    Ok(TakenBack {
+    Ok(Revoked {
         target_id,
         subject_id,
     })
 }
 
-/// Lets nobody pass whom moderators have suspended.
+/// Rejects suspended users.
 ///
 /// # Errors
-/// 403 `suspended`, with when it ends and where to read why.
+/// 403 `suspended`, with the end of the suspension and where to read the reason.
 pub async fn refuse_suspended(db: &AnyPool, user_id: &str, now_ms: i64) -> Result<(), ApiError> {
     let row = sqlx::query(
         "SELECT notice_id, rule, until_at FROM notices WHERE subject_id = $1 AND action = 'suspend'
@@ -464,7 +463,7 @@ pub async fn refuse_suspended(db: &AnyPool, user_id: &str, now_ms: i64) -> Resul
     .with_details(serde_json::json!({ "notice_id": notice_id, "until": until })))
 }
 
-/// Lets no game pass that moderators have taken down.
+/// Rejects games that moderators took down.
 ///
 /// # Errors
 /// 403 `game_taken_down`.
@@ -483,6 +482,8 @@ pub async fn refuse_taken_down(db: &AnyPool, game_id: &str) -> Result<(), ApiErr
     Err(ApiError::new(
         StatusCode::FORBIDDEN,
         "game_taken_down",
-        format!("moderators took this game down ({rule}); its creator reads why at /notices"),
+        format!(
+            "moderators took this game down ({rule}); its creator can read the reason at /notices"
+        ),
     ))
 }

@@ -1,4 +1,4 @@
-//! Appeals: another moderator looks again, and the answer is for good.
+//! Appeals: another moderator reviews the decision, and the answer is final.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,7 +8,7 @@ use sqlx::Row;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{Moderator, actions, notices};
 use crate::Platform;
 use crate::api::{
@@ -29,17 +29,17 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(decide))
 }
 
-/// Which appeals to show.
+/// Filter of the appeal queue.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct AppealQuery {
-    /// Only those that stand so; `open` when left out.
+    /// Only appeals in this state; default `open`.
     #[param(inline)]
     state: Option<AppealState>,
-    /// From 1.
+    /// Page number, from 1.
     #[param(minimum = 1, maximum = 100_000)]
     page: Option<u32>,
-    /// At most 100.
+    /// Page size; at most 100.
     #[param(minimum = 1, maximum = 100)]
     per_page: Option<u32>,
 }
@@ -79,7 +79,7 @@ async fn list(
     let now = platform.clock().now_ms();
     let appeals = rows
         .iter()
-        .map(|row| notices::found(row, now).map(case))
+        .map(|row| notices::from_row(row, now).map(case))
         .collect::<Result<_, _>>()?;
     Ok(Json(AppealList {
         appeals,
@@ -89,7 +89,7 @@ async fn list(
     }))
 }
 
-fn case(found: notices::Found) -> AppealCase {
+fn case(found: notices::NoticeRecord) -> AppealCase {
     AppealCase {
         notice: found.notice,
         subject_id: found.subject_id,
@@ -105,7 +105,7 @@ fn case(found: notices::Found) -> AppealCase {
     responses((status = 200, body = Notice), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, description = "it was decided meanwhile", body = ErrorBody)))]
+        (status = 409, description = "The appeal was decided in the meantime", body = ErrorBody)))]
 async fn decide(
     State(platform): State<Platform>,
     moderator: Moderator,
@@ -116,7 +116,7 @@ async fn decide(
     if answer.is_empty() {
         return Err(ApiError::bad_request(
             "answer_missing",
-            "say why: the person concerned reads it",
+            "give a reason; the affected user reads it",
         ));
     }
     let (db, now) = (platform.db(), platform.clock().now_ms());
@@ -132,7 +132,7 @@ async fn decide(
     let involved = found.moderator_id == moderator.id || found.subject_id == moderator.id;
     if involved && moderator.role != Role::Admin {
         return Err(ApiError::forbidden(
-            "somebody else has to decide this: it is about your own decision",
+            "this appeal is about your own decision; another moderator has to decide it",
         ));
     }
     let mut transaction = crate::db::begin(db).await?;
@@ -154,8 +154,8 @@ async fn decide(
             "another moderator has decided this appeal; reload the queue",
         ));
     }
-    // A suspension that is over can still have been wrong; one that was taken
-    // back meanwhile is not taken back twice.
+    // An expired suspension can still be overturned, but a revoked notice must not be
+    // revoked twice.
     let counts = matches!(
         found.notice.state,
         NoticeState::Active | NoticeState::Expired
@@ -163,7 +163,7 @@ async fn decide(
     let mut freed = None;
     if decision.grant && counts {
         let log = ("grant", answer.as_str());
-        let taken = actions::take_back(
+        let revoked = actions::revoke(
             &mut transaction,
             &notice_id,
             "overturned",
@@ -172,9 +172,9 @@ async fn decide(
             now,
         )
         .await?;
-        freed = Some(taken);
+        freed = Some(revoked);
     } else {
-        let entry = Entry {
+        let entry = LogRecord {
             actor: (&moderator.id, &moderator.name),
             action: if decision.grant { "grant" } else { "refuse" },
             target_kind: found.notice.target_kind.name(),
@@ -186,8 +186,8 @@ async fn decide(
         audit::write(&mut transaction, now, entry).await?;
     }
     transaction.commit().await?;
-    if let Some(taken) = freed {
-        taken.follow_up(&platform).await?;
+    if let Some(revoked) = freed {
+        revoked.follow_up(&platform).await?;
     }
     let found = notices::find(db, &notice_id, now)
         .await?
@@ -196,5 +196,5 @@ async fn decide(
 }
 
 fn unknown_appeal() -> ApiError {
-    ApiError::not_found("appeal_not_found", "there is no appeal with this id")
+    ApiError::not_found("appeal_not_found", "appeal not found")
 }

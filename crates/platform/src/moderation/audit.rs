@@ -1,4 +1,4 @@
-//! The log of what was reported, decided and appealed. Lines are only added.
+//! The moderation log: reports, decisions and appeals. Append-only.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,21 +16,21 @@ use crate::extract::ApiQuery;
 use crate::ids;
 use crate::paging::PageQuery;
 
-/// One line on its way into the log.
-pub struct Entry<'a> {
-    /// Id and name of who did it.
+/// A new log entry.
+pub struct LogRecord<'a> {
+    /// User id and name of the user who acted.
     pub actor: (&'a str, &'a str),
-    /// What.
+    /// The action.
     pub action: &'static str,
-    /// To what.
+    /// Kind of the target.
     pub target_kind: &'a str,
-    /// Which one.
+    /// Id of the target.
     pub target_id: &'a str,
-    /// Its name.
+    /// Name of the target.
     pub target_name: &'a str,
-    /// The rule.
+    /// Id of the rule.
     pub rule: &'a str,
-    /// Why.
+    /// Reason.
     pub summary: &'a str,
 }
 
@@ -38,14 +38,14 @@ pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(list))
 }
 
-/// Writes a line, in the transaction of what it is about.
+/// Writes an entry, in the transaction of the logged action.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn write(
     connection: &mut AnyConnection,
     now_ms: i64,
-    entry: Entry<'_>,
+    entry: LogRecord<'_>,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO audit_log (entry_id, at, actor_id, actor_name, action, target_kind, target_id,
@@ -66,7 +66,7 @@ pub async fn write(
     Ok(())
 }
 
-/// What moderators did
+/// The log of moderation actions
 #[utoipa::path(get, path = "/api/moderation/log", tag = "moderation", params(PageQuery),
     security(("bearer" = [])),
     responses((status = 200, body = AuditLog), (status = 400, body = ErrorBody),

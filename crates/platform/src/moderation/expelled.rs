@@ -1,5 +1,5 @@
-//! Recent suspensions and blocks: game servers receive them with their next
-//! heartbeat and disconnect the players concerned.
+//! Recent suspensions and blocks. Game servers receive the list with each heartbeat and
+//! disconnect the players concerned.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -9,65 +9,64 @@ use frolic_protocol::fleet::Expelled;
 use frolic_protocol::ticket::TICKET_LIFETIME_S;
 use tokio::time::Instant;
 
-/// How long they are sent: a ticket of before admits its player until it
-/// expires, and some heartbeats after that, because one may be lost.
-const TOLD_FOR: Duration = Duration::from_secs(TICKET_LIFETIME_S + 15);
-/// Most that are told at once.
-const TOLD_MAX: usize = 256;
+/// How long an entry is in the list: a ticket issued before the suspension admits its player until
+/// it expires, plus several heartbeats, in case one is lost.
+const LIST_DURATION: Duration = Duration::from_secs(TICKET_LIFETIME_S + 15);
+/// Maximum length of the list.
+const LIST_MAX: usize = 256;
 
-/// The newest suspensions and blocks.
+/// The most recent suspensions and blocks.
 #[derive(Debug, Default)]
 pub struct Expulsions(Mutex<VecDeque<(Instant, Expulsion)>>);
 
 /// A player who is to be disconnected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expulsion {
-    /// Only from the worlds of this user, who blocked the player; from all
-    /// worlds if moderators suspended the player.
+    /// Only in the worlds of this user, who blocked the player; in all worlds
+    /// if moderators suspended the player.
     pub owner_id: Option<String>,
     /// The player, and the reason they read.
     pub expelled: Expelled,
 }
 
 impl Expulsions {
-    /// Moderators suspended a player.
+    /// Adds a suspended player.
     pub fn add(&self, player_id: &str, reason: &str, now: Instant) {
         self.push(None, player_id, reason, now);
     }
 
-    /// The owner of worlds blocked a player.
+    /// Adds a player whom the owner of worlds has blocked.
     pub fn block(&self, owner_id: &str, player_id: &str, now: Instant) {
         let reason = "The owner of this world has blocked you.";
         self.push(Some(owner_id.to_owned()), player_id, reason, now);
     }
 
-    /// A suspension was lifted, or with `owner_id` a block: the player may
-    /// come back now.
+    /// Removes a lifted suspension, or with `owner_id` a block.
     pub fn forget(&self, owner_id: Option<&str>, player_id: &str) {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.retain(|(_, one)| {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        list.retain(|(_, one)| {
             one.owner_id.as_deref() != owner_id || one.expelled.player_id != player_id
         });
     }
 
     fn push(&self, owner_id: Option<String>, player_id: &str, reason: &str, now: Instant) {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() >= TOLD_MAX {
-            told.pop_front();
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if list.len() >= LIST_MAX {
+            list.pop_front();
         }
         let expelled = Expelled {
             player_id: player_id.to_owned(),
             reason: reason.to_owned(),
         };
         let expulsion = Expulsion { owner_id, expelled };
-        told.push_back((now, expulsion));
+        list.push_back((now, expulsion));
     }
 
-    /// What to send to game servers now.
+    /// The entries to send to game servers now.
     pub fn recent(&self, now: Instant) -> Vec<Expulsion> {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.retain(|(at, _)| now.duration_since(*at) < TOLD_FOR);
-        told.iter().map(|(_, one)| one.clone()).collect()
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        list.retain(|(at, _)| now.duration_since(*at) < LIST_DURATION);
+        list.iter().map(|(_, one)| one.clone()).collect()
     }
 }
 
@@ -76,38 +75,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suspensions_are_told_for_a_while_and_a_bounded_number() {
-        let told = Expulsions::default();
+    fn suspensions_are_listed_for_a_while_and_a_bounded_number() {
+        let list = Expulsions::default();
         let now = Instant::now();
         for n in 0..1000 {
-            told.add(&format!("user_{n}"), "because", now);
+            list.add(&format!("user_{n}"), "because", now);
         }
-        let recent = told.recent(now);
-        assert_eq!(recent.len(), TOLD_MAX);
-        assert_eq!(recent[TOLD_MAX - 1].expelled.player_id, "user_999");
-        assert!(told.recent(now + TOLD_FOR).is_empty());
+        let recent = list.recent(now);
+        assert_eq!(recent.len(), LIST_MAX);
+        assert_eq!(recent[LIST_MAX - 1].expelled.player_id, "user_999");
+        assert!(list.recent(now + LIST_DURATION).is_empty());
     }
 
     #[test]
     fn a_suspension_is_sent_until_older_tickets_have_expired() {
-        let told = Expulsions::default();
+        let list = Expulsions::default();
         let now = Instant::now();
-        told.add("user_eve", "because", now);
+        list.add("user_eve", "because", now);
         let last_entry = now + Duration::from_secs(TICKET_LIFETIME_S + 5);
-        assert_eq!(told.recent(last_entry).len(), 1);
+        assert_eq!(list.recent(last_entry).len(), 1);
     }
 
     #[test]
     fn a_lifted_suspension_is_sent_no_more_and_leaves_blocks() {
-        let told = Expulsions::default();
+        let list = Expulsions::default();
         let now = Instant::now();
-        told.add("user_eve", "because", now);
-        told.block("user_ada", "user_eve", now);
-        told.forget(None, "user_eve");
-        let recent = told.recent(now);
+        list.add("user_eve", "because", now);
+        list.block("user_ada", "user_eve", now);
+        list.forget(None, "user_eve");
+        let recent = list.recent(now);
         assert_eq!(recent.len(), 1);
         assert_eq!(recent[0].owner_id.as_deref(), Some("user_ada"));
-        told.forget(Some("user_ada"), "user_eve");
-        assert!(told.recent(now).is_empty());
+        list.forget(Some("user_ada"), "user_eve");
+        assert!(list.recent(now).is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! What moderators did, for the person concerned: which rule, which evidence,
-//! what to do, and the way to an appeal.
+//! Notices: moderation decisions as shown to the affected user, with rule, evidence,
+//! advice, and the way to appeal.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +9,7 @@ use sqlx::{AnyPool, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{reports, rules};
 use crate::Platform;
 use crate::api::{
@@ -25,7 +25,7 @@ use crate::{ids, texts};
 
 const APPEAL_CHARS_MAX: usize = 2000;
 
-/// Columns of a notice with its appeal, for [`notice`].
+/// Selects a notice with its appeal, for [`notice`].
 pub const SELECT: &str = "SELECT n.notice_id, n.action, n.target_kind, n.target_id, n.target_name,
        n.subject_id, n.subject_name, n.rule, n.reason, n.advice, n.evidence, n.moderator_id,
        n.moderator_name, n.state, n.until_at, n.seen_at, n.created_at,
@@ -40,7 +40,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(appeal))
 }
 
-/// What moderators did that concerns you
+/// Your notices
 #[utoipa::path(get, path = "/api/notices", tag = "moderation", params(PageQuery), security(("bearer" = [])),
     responses((status = 200, body = NoticeList), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody)))]
@@ -77,7 +77,7 @@ async fn list(
     }))
 }
 
-/// Say that you have read a notice
+/// Mark a notice as read
 #[utoipa::path(post, path = "/api/notices/{id}/seen", tag = "moderation", security(("bearer" = [])),
     params(("id" = String, Path)),
     responses((status = 204), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody)))]
@@ -105,7 +105,7 @@ async fn see(
     params(("id" = String, Path)), request_body = NewAppeal,
     responses((status = 201, body = Appeal), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 409, description = "you have appealed already, or it does not count any more", body = ErrorBody)))]
+        (status = 409, description = "You have appealed already, or the notice is not in effect", body = ErrorBody)))]
 async fn appeal(
     State(platform): State<Platform>,
     session: Session,
@@ -144,10 +144,10 @@ async fn appeal(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "cannot_appeal",
-            "you have appealed against this already, or it was taken back",
+            "you have appealed against this notice already, or it was revoked",
         ));
     }
-    let entry = Entry {
+    let entry = LogRecord {
         actor: (&session.user_id, &session.username),
         action: "appeal",
         target_kind: notice.target_kind.name(),
@@ -169,39 +169,43 @@ async fn appeal(
     Ok((StatusCode::CREATED, Json(appeal)))
 }
 
-/// A notice and whom it concerns.
-pub struct Found {
-    /// As the person concerned reads it.
+/// A notice with the users involved.
+pub struct NoticeRecord {
+    /// As the affected user reads it.
     pub notice: Notice,
-    /// Whom it concerns.
+    /// User id of the affected user.
     pub subject_id: String,
-    /// Their name.
+    /// Name of the affected user.
     pub subject_name: String,
-    /// Who decided.
+    /// User id of the moderator who decided.
     pub moderator_id: String,
-    /// Their name.
+    /// Name of that moderator.
     pub moderator_name: String,
 }
 
 /// The notice with this id.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn find(db: &AnyPool, id: &str, now_ms: i64) -> Result<Option<Found>, sqlx::Error> {
+/// When the database fails.
+pub async fn find(
+    db: &AnyPool,
+    id: &str,
+    now_ms: i64,
+) -> Result<Option<NoticeRecord>, sqlx::Error> {
     let select = format!("{SELECT} WHERE n.notice_id = $1");
     let row = sqlx::query(sqlx::AssertSqlSafe(select))
         .bind(id)
         .fetch_optional(db)
         .await?;
-    row.map(|row| found(&row, now_ms)).transpose()
+    row.map(|row| from_row(&row, now_ms)).transpose()
 }
 
-/// From a row of [`SELECT`].
+/// Parses a row of [`SELECT`].
 ///
 /// # Errors
 /// When a column is missing.
-pub fn found(row: &AnyRow, now_ms: i64) -> Result<Found, sqlx::Error> {
-    Ok(Found {
+pub fn from_row(row: &AnyRow, now_ms: i64) -> Result<NoticeRecord, sqlx::Error> {
+    Ok(NoticeRecord {
         notice: notice(row, now_ms)?,
         subject_id: row.try_get("subject_id")?,
         subject_name: row.try_get("subject_name")?,
@@ -253,10 +257,7 @@ fn appeal_of(row: &AnyRow, appeal_id: String) -> Result<Appeal, sqlx::Error> {
     })
 }
 
-/// 404 for a notice, also for somebody else's.
+/// 404 for an unknown notice or another user's.
 pub fn unknown_notice() -> ApiError {
-    ApiError::not_found(
-        "notice_not_found",
-        "there is no notice with this id for you",
-    )
+    ApiError::not_found("notice_not_found", "notice not found")
 }

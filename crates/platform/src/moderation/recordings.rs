@@ -1,10 +1,9 @@
-//! The recording that a report carries: moderators fetch it and run
-//! what happened again with `frolic replay`.
+//! Recordings attached to reports: moderators download one and replay the world with
+//! `frolic replay`.
 //!
-//! Game servers write into one folder, which operators tidy as they like. What
-//! was reported gets a second name in a folder inside that: it goes on growing
-//! while the world runs, takes no room of its own, and stays when the first
-//! name is deleted.
+//! Game servers write recordings to one folder, which operators may clean up. A
+//! reported recording gets a hard link in a subfolder: it keeps growing while the
+//! world runs, takes no extra space, and survives the deletion of the original.
 
 use std::fs;
 use std::io;
@@ -21,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{Moderator, reports};
 use crate::Platform;
 use crate::api::{ErrorBody, ReportRecording};
@@ -29,22 +28,20 @@ use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::extract::ApiPath;
 
-/// Where reported recordings are, inside the folder of all.
+/// Subfolder of reported recordings.
 const REPORTED: &str = "reported";
 const PIECE_BYTES: usize = 64 * 1024;
-/// Somebody needs about that long to tell what they saw.
+/// Typical time from an incident to its report.
 const TIME_TO_REPORT_MS: i64 = 20_000;
-/// Who has been away from a world for longer does not report what happened there
-/// just now.
+/// A user who left the world longer ago than this cannot attach its recording.
 const AWAY_MS_MAX: i64 = 10 * 60 * 1000;
 
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(download))
 }
 
-/// Keeps the recording of a world for a report that was made just now, if
-/// whoever made it was there. A report without one is better than no report, so a
-/// disk or a database that refuses is told of and no more.
+/// Links the recording of a world to a new report, if the reporter was in that world.
+/// Failures are only logged: a report without a recording is better than no report.
 pub async fn attach(platform: &Platform, report_id: &str, reporter_id: &str, world_id: &str) {
     let Some(folder) = platform.settings().record_dir.clone() else {
         return;
@@ -52,10 +49,10 @@ pub async fn attach(platform: &Platform, report_id: &str, reporter_id: &str, wor
     let now_ms = platform.clock().now_ms();
     let attached = async {
         let db = platform.db();
-        if !was_there(db, reporter_id, world_id, now_ms).await? {
+        if !was_in_world(db, reporter_id, world_id, now_ms).await? {
             return Ok(());
         }
-        if let Some(name) = keep(folder, world_id.to_owned(), now_ms).await? {
+        if let Some(name) = link(folder, world_id.to_owned(), now_ms).await? {
             sqlx::query("UPDATE reports SET recording = $1 WHERE report_id = $2")
                 .bind(name)
                 .bind(report_id)
@@ -66,13 +63,18 @@ pub async fn attach(platform: &Platform, report_id: &str, reporter_id: &str, wor
         Ok::<(), io::Error>(())
     };
     if let Err(error) = attached.await {
-        tracing::warn!(%error, report_id, "a report carries no recording");
+        tracing::warn!(%error, report_id, "could not attach a recording to a report");
     }
 }
 
-/// Whether somebody was in a world a moment ago. Worlds keep where their players
-/// are about once a second.
-async fn was_there(db: &AnyPool, user_id: &str, world_id: &str, now_ms: i64) -> io::Result<bool> {
+/// Whether the user was recently in the world. Worlds persist the position of their
+/// players about once a second.
+async fn was_in_world(
+    db: &AnyPool,
+    user_id: &str,
+    world_id: &str,
+    now_ms: i64,
+) -> io::Result<bool> {
     let row = sqlx::query(
         "SELECT player_id FROM player_checkpoints
          WHERE world_id = $1 AND player_id = $2 AND saved_at >= $3",
@@ -85,16 +87,16 @@ async fn was_there(db: &AnyPool, user_id: &str, world_id: &str, now_ms: i64) -> 
     Ok(row.map_err(io::Error::other)?.is_some())
 }
 
-/// Keeps the recording of what happened just now in a world, and gives its name.
-async fn keep(folder: PathBuf, world_id: String, now_ms: i64) -> io::Result<Option<String>> {
+/// Links the current recording of a world and returns its name.
+async fn link(folder: PathBuf, world_id: String, now_ms: i64) -> io::Result<Option<String>> {
     let happened_ms = now_ms.saturating_sub(TIME_TO_REPORT_MS).cast_unsigned();
-    let kept = tokio::task::spawn_blocking(move || keep_newest(&folder, &world_id, happened_ms));
+    let kept = tokio::task::spawn_blocking(move || link_newest(&folder, &world_id, happened_ms));
     kept.await
         .unwrap_or_else(|panic| Err(io::Error::other(panic)))
 }
 
-fn keep_newest(folder: &Path, world_id: &str, happened_ms: u64) -> io::Result<Option<String>> {
-    // A process that is younger than what happened was started since.
+fn link_newest(folder: &Path, world_id: &str, happened_ms: u64) -> io::Result<Option<String>> {
+    // A process that started after the incident did not record it.
     let rank = |name: &RecordingName| {
         let started = name.started_unix_ms();
         (started <= happened_ms, started)
@@ -104,7 +106,7 @@ fn keep_newest(folder: &Path, world_id: &str, happened_ms: u64) -> io::Result<Op
         let entry = entry?;
         let name = entry.file_name().to_str().and_then(RecordingName::parse);
         let name = name.filter(|name| name.world() == world_id);
-        // Not a link to elsewhere: moderators will be sent what is in it.
+        // Exclude symbolic links, because moderators download the content.
         let name = name.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_file()));
         newest = newest.into_iter().chain(name).max_by_key(rank);
     }
@@ -119,7 +121,7 @@ fn keep_newest(folder: &Path, world_id: &str, happened_ms: u64) -> io::Result<Op
     }
 }
 
-/// How moderators see what a row names.
+/// The API type for a stored recording name.
 pub fn shown(file: Option<String>, reported_at_ms: i64) -> Option<ReportRecording> {
     let name = RecordingName::parse(&file?)?;
     let started = i64::try_from(name.started_unix_ms()).ok()?;
@@ -133,7 +135,7 @@ pub fn shown(file: Option<String>, reported_at_ms: i64) -> Option<ReportRecordin
 /// The recording of a report, for `frolic replay`
 #[utoipa::path(get, path = "/api/moderation/reports/{id}/recording", tag = "moderation",
     security(("bearer" = [])), params(("id" = String, Path)),
-    responses((status = 200, description = "A `.replay` file, as far as it is written", content_type = "application/octet-stream"),
+    responses((status = 200, description = "A `.replay` file; may still be growing", content_type = "application/octet-stream"),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 async fn download(
     State(platform): State<Platform>,
@@ -142,7 +144,8 @@ async fn download(
 ) -> Result<Response, ApiError> {
     let report = reports::find(platform.db(), &id).await?;
     let recording = report.recording.ok_or_else(|| {
-        let message = "this report carries no recording: worlds were not recorded (RECORD_DIR), or it names none";
+        let message = "this report has no recording: recording was off (RECORD_DIR), or the \
+            report names no world";
         ApiError::not_found("no_recording", message)
     })?;
     let gone = || {
@@ -157,8 +160,9 @@ async fn download(
     }
     let file = tokio::fs::File::open(&path).await?;
     let bytes = file.metadata().await?.len();
-    // It holds what everybody there did and said: that somebody looked is told.
-    let entry = Entry {
+    // It contains everything that the players did and said, so the download is
+    // logged.
+    let entry = LogRecord {
         actor: (&moderator.id, &moderator.name),
         action: "recording",
         target_kind: report.target_kind.name(),
@@ -169,7 +173,7 @@ async fn download(
     };
     let mut connection = platform.db().acquire().await?;
     audit::write(&mut connection, platform.clock().now_ms(), entry).await?;
-    let mut response = Response::new(pieces(file.take(bytes)));
+    let mut response = Response::new(stream_body(file.take(bytes)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
     let kind = HeaderValue::from_static("application/octet-stream");
@@ -181,8 +185,8 @@ async fn download(
     Ok(response)
 }
 
-/// A body that is read while it is sent.
-fn pieces(file: impl AsyncRead + Send + Unpin + 'static) -> Body {
+/// A body that streams the file.
+fn stream_body(file: impl AsyncRead + Send + Unpin + 'static) -> Body {
     Body::from_stream(stream::try_unfold(file, |mut file| async move {
         let mut piece = vec![0; PIECE_BYTES];
         let read = file.read(&mut piece).await?;
@@ -209,14 +213,14 @@ mod tests {
             fs::write(folder.join(name), text).unwrap();
         }
         fs::create_dir(folder.join("world_1-5000.replay")).unwrap();
-        let keep = |world: &str, happened_ms| keep_newest(&folder, world, happened_ms).unwrap();
+        let link = |world: &str, happened_ms| link_newest(&folder, world, happened_ms).unwrap();
         let kept = Some("world_1-2000.replay".to_owned());
-        assert_eq!(keep("world_1", 2500), kept);
-        assert_eq!(keep("world_1", 2500), kept, "again");
+        assert_eq!(link("world_1", 2500), kept);
+        assert_eq!(link("world_1", 2500), kept, "again");
         let before = Some("world_1-100.replay".to_owned());
-        assert_eq!(keep("world_1", 1999), before, "of the process before");
-        assert_eq!(keep("world_1", 99), kept, "nothing is as old");
-        assert_eq!(keep("world_3", 2500), None);
+        assert_eq!(link("world_1", 1999), before, "of the process before");
+        assert_eq!(link("world_1", 99), kept, "nothing is as old");
+        assert_eq!(link("world_3", 2500), None);
         fs::remove_file(folder.join("world_1-2000.replay")).unwrap();
         let text = fs::read_to_string(folder.join(REPORTED).join("world_1-2000.replay"));
         assert_eq!(text.unwrap(), "newer");

@@ -1,4 +1,4 @@
-//! Reporting, and the queue of reports that moderators work through.
+//! Reporting, and the report queue of moderators.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +9,7 @@ use sqlx::{AnyPool, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::audit::{self, Entry};
+use super::audit::{self, LogRecord};
 use super::{Moderator, recordings, rules};
 use crate::Platform;
 use crate::api::{
@@ -29,10 +29,10 @@ const LINES_MAX: usize = 20;
 const LINE_CHARS_MAX: usize = 400;
 const ID_BYTES_MAX: usize = 128;
 const WORLD_CHARS_MAX: usize = 64;
-/// Reports of one person that may wait to be read.
+/// Maximum number of open reports per reporter.
 const OPEN_PER_REPORTER_MAX: i64 = 30;
 
-/// Columns of a report, for [`report`].
+/// Selects a report, for [`report`].
 const SELECT: &str = "SELECT r.report_id, r.target_kind, r.target_id, r.target_name, r.subject_id, r.subject_name,
        r.rule, r.details, r.evidence, r.reporter_id, r.reporter_name, r.status, r.created_at, r.recording,
        (SELECT COUNT(*) FROM reports o WHERE o.target_kind = r.target_kind AND o.target_id = r.target_id
@@ -40,21 +40,21 @@ const SELECT: &str = "SELECT r.report_id, r.target_kind, r.target_id, r.target_n
        (SELECT COUNT(*) FROM notices n WHERE n.subject_id = r.subject_id AND n.state = 'active') AS notices_before
      FROM reports r";
 
-/// Something that can be reported, and whose it is.
+/// A reportable target and its owner.
 pub struct Target {
-    /// What.
+    /// Kind.
     pub kind: TargetKind,
-    /// Which one.
+    /// Id.
     pub id: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Whose.
+    /// User id of the owner.
     pub subject_id: String,
-    /// Their name.
+    /// Name of the owner.
     pub subject_name: String,
 }
 
-/// Reporting, which every address may do so often (`limits.rs`).
+/// The route for reporting, with a rate limit per address (`limits.rs`).
 pub fn rated_routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(create))
 }
@@ -66,14 +66,14 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(show))
 }
 
-/// Report a game, somebody, a spell or what somebody said
+/// Report a game, user, spell or chat message
 #[utoipa::path(post, path = "/api/reports", tag = "moderation", security(("bearer" = [])),
     request_body = NewReport,
     responses((status = 201, body = OwnReport),
-        (status = 200, description = "you have reported this already", body = OwnReport),
+        (status = 200, description = "You have reported this already", body = OwnReport),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
-        (status = 429, description = "too many requests from your address", body = ErrorBody)))]
+        (status = 429, description = "Too many requests from your address", body = ErrorBody)))]
 async fn create(
     State(platform): State<Platform>,
     session: Session,
@@ -93,7 +93,7 @@ async fn create(
     let world_id = new.evidence.world_id.as_deref().map(named_world);
     let evidence = stored_evidence(new.evidence)?;
     let mut transaction = crate::db::begin(db).await?;
-    // The same again, while the first waits, is the same report.
+    // A repeated report is merged while the first is open.
     let made = sqlx::query(
         "INSERT INTO reports (report_id, reporter_id, reporter_name, target_kind, target_id, target_name,
            subject_id, subject_name, rule, details, evidence, status, created_at)
@@ -119,7 +119,7 @@ async fn create(
     .await?
     .rows_affected();
     if made > 0 {
-        let entry = Entry {
+        let entry = LogRecord {
             actor: (&session.user_id, &session.username),
             action: "report",
             target_kind: target.kind.name(),
@@ -146,11 +146,12 @@ async fn create(
         ApiError::new(
             StatusCode::CONFLICT,
             "too_many_reports",
-            "many reports of yours wait to be read already; report again when some are decided",
+            "you have too many open reports; report again when some are decided",
         )
     })?;
     let status = if made > 0 {
-        // Not before: a recording stays for good, and only a report is worth that.
+        // Only after the report is stored: a linked recording is retained
+        // permanently.
         if let Some(world_id) = world_id {
             recordings::attach(&platform, &report_id, &session.user_id, &world_id).await;
         }
@@ -161,7 +162,7 @@ async fn create(
     Ok((status, Json(own_report(&row)?)))
 }
 
-/// What you have reported, and what came of it
+/// Your reports and their state
 #[utoipa::path(get, path = "/api/reports", tag = "moderation", params(PageQuery), security(("bearer" = [])),
     responses((status = 200, body = OwnReportList), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody)))]
@@ -194,22 +195,22 @@ async fn mine(
     }))
 }
 
-/// Which reports to show.
+/// Filter of the report queue.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct QueueQuery {
-    /// Only those that stand so; `open` when left out.
+    /// Only reports in this state; default `open`.
     #[param(inline)]
     status: Option<ReportStatus>,
-    /// From 1.
+    /// Page number, from 1.
     #[param(minimum = 1, maximum = 100_000)]
     page: Option<u32>,
-    /// At most 100.
+    /// Page size; at most 100.
     #[param(minimum = 1, maximum = 100)]
     per_page: Option<u32>,
 }
 
-/// The queue of reports
+/// The report queue
 #[utoipa::path(get, path = "/api/moderation/reports", tag = "moderation", params(QueueQuery),
     security(("bearer" = [])),
     responses((status = 200, body = ReportList), (status = 400, body = ErrorBody),
@@ -265,26 +266,24 @@ async fn show(
 /// The report with this id.
 ///
 /// # Errors
-/// 404.
+/// 404 when it does not exist.
 pub async fn find(db: &AnyPool, id: &str) -> Result<Report, ApiError> {
     let select = format!("{SELECT} WHERE r.report_id = $1");
     let row = sqlx::query(sqlx::AssertSqlSafe(select))
         .bind(id)
         .fetch_optional(db)
         .await?;
-    let row = row.ok_or_else(|| {
-        ApiError::not_found("report_not_found", "there is no report with this id")
-    })?;
+    let row = row.ok_or_else(|| ApiError::not_found("report_not_found", "report not found"))?;
     Ok(report(&row)?)
 }
 
-/// What is reported, as it is now.
+/// The current state of a reported target.
 ///
 /// # Errors
-/// 404 when there is nothing of that id.
+/// 404 when it does not exist.
 pub async fn find_target(db: &AnyPool, kind: TargetKind, id: &str) -> Result<Target, ApiError> {
     let nothing = || {
-        let message = "there is nothing with this id to report; it may be gone already";
+        let message = "nothing with this id exists to report; it may have been deleted";
         ApiError::not_found("target_not_found", message)
     };
     if id.is_empty() || id.len() > ID_BYTES_MAX {
@@ -304,7 +303,7 @@ pub async fn find_target(db: &AnyPool, kind: TargetKind, id: &str) -> Result<Tar
         }
     };
     let row = match (kind, sqlx::query(select).bind(id).fetch_optional(db).await) {
-        // A platform without spells has no table of them.
+        // A platform without spells has no table for them.
         (TargetKind::Spell, Err(sqlx::Error::Database(_))) => None,
         (_, found) => found?,
     };
@@ -318,7 +317,7 @@ pub async fn find_target(db: &AnyPool, kind: TargetKind, id: &str) -> Result<Tar
     })
 }
 
-/// Id of the world that a report names, as far as it can be one.
+/// The id of the world that a report names; empty if it cannot be an id.
 fn named_world(id: &str) -> String {
     texts::lines(id, WORLD_CHARS_MAX)
 }
@@ -327,7 +326,7 @@ fn stored_evidence(mut evidence: Evidence) -> Result<String, ApiError> {
     if evidence.lines.len() > LINES_MAX {
         return Err(ApiError::bad_request(
             "too_much_evidence",
-            format!("at most {LINES_MAX} lines of chat; choose the ones that matter"),
+            format!("at most {LINES_MAX} chat messages are allowed; choose the relevant ones"),
         ));
     }
     evidence.world_id = evidence.world_id.as_deref().map(named_world);
@@ -338,7 +337,7 @@ fn stored_evidence(mut evidence: Evidence) -> Result<String, ApiError> {
     Ok(serde_json::to_string(&evidence).unwrap_or_else(|_| "{}".to_owned()))
 }
 
-/// What a row holds, as far as it makes sense.
+/// Parses stored evidence; invalid parts are dropped.
 pub fn shown_evidence(text: &str) -> Evidence {
     serde_json::from_str(text).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The rules that reports and notices name.
+//! The rules that reports and notices refer to.
 
 use axum::Json;
 use utoipa_axum::router::OpenApiRouter;
@@ -8,7 +8,7 @@ use crate::Platform;
 use crate::api::{Rule, RuleList};
 use crate::error::ApiError;
 
-/// Id, title, what it asks, what to do after breaking it.
+/// Id, title, rule, advice after a violation.
 const RULES: [(&str, &str, &str, &str); 10] = [
     (
         "harassment",
@@ -37,38 +37,38 @@ const RULES: [(&str, &str, &str, &str); 10] = [
     (
         "privacy",
         "Private information",
-        "Do not share anybody's address, number, pictures or accounts, nor ask for them.",
+        "Do not share anyone's address, number, pictures or accounts, nor ask for them.",
         "Remove the information and do not ask for it again.",
     ),
     (
         "scam",
         "Scams and misleading",
-        "Do not trick people out of accounts, money or things, and do not pretend to be somebody else.",
-        "Give back what was taken where you can, and make names and descriptions say what is true.",
+        "Do not trick people out of accounts, money or things, and do not impersonate others.",
+        "Give back what you can, and make names and descriptions accurate.",
     ),
     (
         "cheating",
         "Cheating",
-        "Do not use programs or faults to gain what others cannot.",
-        "Stop using the program or fault, and tell the creator about it.",
+        "Do not use programs or bugs to gain what others cannot.",
+        "Stop using the program or bug, and report it to the creator.",
     ),
     (
         "spam",
         "Spam",
-        "Do not flood chat, listings or people with the same thing.",
-        "Write it once. In the store, keep one game per idea.",
+        "Do not flood chat, listings or people with the same content.",
+        "Post it once. In the store, publish one game per idea.",
     ),
     (
         "copyright",
-        "Somebody else's work",
-        "Publish what is yours, or what its author lets you publish.",
+        "Someone else's work",
+        "Publish only your own work, or work whose author allows it.",
         "Remove the work concerned, or show that its author allows it.",
     ),
     (
         "harmful_code",
         "Harmful scripts",
         "Scripts must not attack players' machines, other games or the platform.",
-        "Remove the script, publish a version without it, and appeal so that we look at it.",
+        "Remove the script, publish a version without it, and appeal so that moderators can check it.",
     ),
 ];
 
@@ -83,7 +83,7 @@ async fn list() -> Json<RuleList> {
     Json(RuleList { rules })
 }
 
-/// The rule of this name; one that is not known any more keeps its name.
+/// The rule with this id; an unknown id becomes the title.
 pub fn rule(id: &str) -> Rule {
     let known = RULES.iter().find(|(known, ..)| *known == id);
     let (title, text, advice) = known.map_or((id, "", ""), |(_, title, text, advice)| {
@@ -97,17 +97,17 @@ pub fn rule(id: &str) -> Rule {
     }
 }
 
-/// Lets only rules pass that there are.
+/// Rejects unknown rules.
 ///
 /// # Errors
-/// 400 that says where they are listed.
+/// 400 with the URL of the rule list.
 pub fn known(id: &str) -> Result<(), ApiError> {
     if RULES.iter().any(|(known, ..)| *known == id) {
         Ok(())
     } else {
         Err(ApiError::bad_request(
             "unknown_rule",
-            "there is no such rule; GET /api/rules lists them",
+            "unknown rule; GET /api/rules lists all rules",
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! `/api/characters`: making, dressing and choosing characters.
+//! `/api/characters`: creating, editing and selecting characters.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,7 +21,7 @@ use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
 use crate::{ids, names};
 
-/// Characters that one user may have.
+/// Characters per user.
 const CHARACTERS_MAX: u32 = 12;
 
 const SELECT: &str =
@@ -31,7 +31,7 @@ const SELECT: &str =
         ON a.user_id = c.user_id AND a.character_id = c.character_id
     WHERE c.user_id = $1";
 
-/// What the rest of the platform mounts.
+/// Routes of characters and public profiles.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
@@ -47,7 +47,7 @@ async fn list(
     State(platform): State<Platform>,
     session: Session,
 ) -> Result<Json<CharacterList>, ApiError> {
-    // Whoever has none yet gets one now: the page always has something to show.
+    // Creates the default character first, so that the list is never empty.
     let now = platform.clock().now_ms();
     super::active(platform.db(), &session.user_id, &session.username, now).await?;
     let select = format!("{SELECT} ORDER BY c.created_at, c.character_id LIMIT $2");
@@ -63,7 +63,7 @@ async fn list(
     }))
 }
 
-/// Make another character
+/// Create another character
 #[utoipa::path(post, path = "/api/characters", tag = "profiles", security(("bearer" = [])),
     request_body = NewCharacter,
     responses((status = 201, body = Character), (status = 400, body = ErrorBody),
@@ -78,8 +78,8 @@ async fn create(
     let now = platform.clock().now_ms();
     super::active(platform.db(), &session.user_id, &session.username, now).await?;
     let character_id = ids::new_id("character");
-    // The count and the insert are one statement: two at once do not pass the
-    // limit on SQLite, and by one at most on Postgres.
+    // The count and the insert are one statement: concurrent requests cannot exceed the limit on
+    // SQLite, and by one at most on Postgres.
     let made = sqlx::query(
         "INSERT INTO characters (user_id, character_id, name, looks, version, created_at, updated_at)
          SELECT $1, $2, $3, $4, 1, $5, $5
@@ -97,7 +97,7 @@ async fn create(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "too_many_characters",
-            format!("you have {CHARACTERS_MAX} characters already; delete one first"),
+            format!("you already have {CHARACTERS_MAX} characters; delete one first"),
         ));
     }
     let made = find(&platform, &session.user_id, &character_id).await?;
@@ -109,7 +109,7 @@ async fn create(
     params(("id" = String, Path)), request_body = EditCharacter,
     responses((status = 200, body = Character), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 409, description = "it was edited elsewhere", body = ErrorBody)))]
+        (status = 409, description = "the character was edited in the meantime", body = ErrorBody)))]
 async fn edit(
     State(platform): State<Platform>,
     session: Session,
@@ -135,7 +135,7 @@ async fn edit(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "version_conflict",
-            "this character was edited elsewhere meanwhile; reload it and edit again",
+            "this character was edited in the meantime; reload it and edit again",
         )
         .with_details(serde_json::json!({ "version": now.version })));
     }
@@ -146,7 +146,7 @@ async fn edit(
 #[utoipa::path(delete, path = "/api/characters/{id}", tag = "profiles", security(("bearer" = [])),
     params(("id" = String, Path)),
     responses((status = 204), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 409, description = "it is the last one", body = ErrorBody)))]
+        (status = 409, description = "the last character cannot be deleted", body = ErrorBody)))]
 async fn remove(
     State(platform): State<Platform>,
     session: Session,
@@ -165,10 +165,10 @@ async fn remove(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "last_character",
-            "you need one character to play; make another one before you delete this",
+            "you need at least one character; create another one before you delete this one",
         ));
     }
-    // When it was the active one, another is chosen.
+    // If it was the active one, another one is selected.
     let now = platform.clock().now_ms();
     super::active(platform.db(), &session.user_id, &session.username, now).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -196,7 +196,7 @@ async fn activate(
     Ok(Json(find(&platform, &session.user_id, &id).await?))
 }
 
-/// What everybody may know of somebody
+/// Public profile of a user
 #[utoipa::path(get, path = "/api/users/{id}", tag = "profiles", params(("id" = String, Path)),
     responses((status = 200, body = PublicProfile), (status = 404, body = ErrorBody)))]
 async fn profile(
@@ -217,14 +217,14 @@ async fn profile(
     Ok(Json(PublicProfile {
         user_id: row.try_get("user_id")?,
         username: row.try_get("username")?,
-        looks: shown_looks(looks.as_deref().unwrap_or("{}")),
+        looks: parse_looks(looks.as_deref().unwrap_or("{}")),
         joined_at: rfc3339(row.try_get("created_at")?),
     }))
 }
 
-/// 404 for a person.
+/// 404 response for a user.
 pub fn unknown_user() -> ApiError {
-    ApiError::not_found("user_not_found", "there is nobody with this id")
+    ApiError::not_found("user_not_found", "there is no user with this id")
 }
 
 async fn find(platform: &Platform, user_id: &str, id: &str) -> Result<Character, ApiError> {
@@ -244,7 +244,7 @@ fn character(row: &AnyRow) -> Result<Character, sqlx::Error> {
     Ok(Character {
         character_id: row.try_get("character_id")?,
         name: row.try_get("name")?,
-        looks: shown_looks(row.try_get("looks")?),
+        looks: parse_looks(row.try_get("looks")?),
         active: row.try_get::<i64, _>("active")? != 0,
         version: to_u32(row.try_get("version")?),
         created_at: rfc3339(row.try_get("created_at")?),
@@ -252,19 +252,19 @@ fn character(row: &AnyRow) -> Result<Character, sqlx::Error> {
     })
 }
 
-/// What a row holds, as far as it makes sense.
-pub fn shown_looks(text: &str) -> CharacterLooks {
+/// Parses stored looks; unknown values become defaults.
+pub fn parse_looks(text: &str) -> CharacterLooks {
     serde_json::from_str(text).unwrap_or_default()
 }
 
 fn clean_name(platform: &Platform, typed: &str) -> Result<String, ApiError> {
     let refused = |why| ApiError::bad_request("invalid_name", why);
     if typed.chars().count() > names::TYPED_CHARS_MAX {
-        return Err(refused("a character's name has at most 20 letters"));
+        return Err(refused("a character's name can have at most 20 characters"));
     }
     let name = names::clean(typed);
-    let name = name.ok_or_else(|| refused("a character's name has letters or digits in it"))?;
-    names::check_decent(platform, &name)?;
+    let name = name.ok_or_else(|| refused("a character's name must contain letters or digits"))?;
+    names::check_inoffensive(platform, &name)?;
     Ok(name)
 }
 
@@ -285,7 +285,7 @@ fn stored_looks(looks: &CharacterLooks) -> Result<String, ApiError> {
     {
         return Err(ApiError::bad_request(
             "invalid_color",
-            "a colour reads #rrggbb, such as #ff5d5d",
+            "a colour must have the form #rrggbb, such as #ff5d5d",
         ));
     }
     let text = serde_json::to_string(looks).unwrap_or_else(|_| "{}".to_owned());
@@ -299,7 +299,7 @@ mod tests {
     use frolic_protocol::avatar::{AvatarLooks, Face, Hat};
 
     #[test]
-    fn what_the_site_stores_is_what_worlds_read() {
+    fn worlds_read_the_looks_that_the_site_stores() {
         use crate::api::{FaceName as F, HatName as H};
         let hats = [
             (H::None, Hat::None),

@@ -1,6 +1,6 @@
-//! Coming into a room with a session: `?token=…` in the address instead of a ticket, and
-//! `resumeToken=…` to come back. The platform joins for the client and shows the game server the
-//! ticket, so that a client needs no more than one WebSocket.
+//! Entering a room with a session: `?token=…` in the URL instead of a ticket, and `resumeToken=…`
+//! to reconnect. The platform joins for the client and sends the ticket to the game server, so that
+//! the client needs only one WebSocket.
 
 use axum::extract::Query;
 use axum::http::{HeaderMap, Uri};
@@ -12,33 +12,33 @@ use crate::auth;
 use crate::error::ApiError;
 use crate::join;
 
-/// What a client says in the address.
+/// Parameters of the URL.
 #[derive(Deserialize)]
 pub struct Entry {
-    /// A session, an API key or a JWT.
+    /// Session token, API key or JWT.
     #[serde(default)]
     token: Option<String>,
-    /// Of the last welcome.
+    /// Resume token of the last welcome.
     #[serde(default, rename = "resumeToken")]
     resume_token: Option<String>,
-    /// Who has one needs nothing of this.
+    /// With a ticket, the platform does not join for the client.
     #[serde(default)]
     ticket: Option<String>,
 }
 
 impl Entry {
-    /// What the address says, unless the client brings a ticket or says who it is later.
+    /// Parses the URL. `None` if the client sends a ticket or authenticates later.
     pub fn of(uri: &Uri) -> Option<Self> {
         let Query(entry) = Query::<Entry>::try_from_uri(uri).ok()?;
         let given = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         (given(&entry.token) && !given(&entry.ticket)).then_some(entry)
     }
 
-    /// Joins the room, starting its server where none runs, and gives the handshake to send for
-    /// the client.
+    /// Joins the room, starts its server if necessary, and returns the handshake to send for the
+    /// client.
     ///
     /// # Errors
-    /// As `POST /join`.
+    /// The errors of `POST /join`.
     pub async fn join(
         self,
         platform: &Platform,

@@ -1,5 +1,5 @@
-//! Connections that have not shown a ticket yet: few at once of one address,
-//! because whoever stands in the door keeps others out.
+//! Limits connections that have not sent a ticket yet per address, because each takes up a proxied
+//! socket.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,12 +14,12 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::error::ApiError;
 use crate::limits::network_of;
 
-/// Programs on this machine (bots, tests, benchmarks) may have this many more.
+/// Factor for programs on this machine (bots, tests, benchmarks).
 const LOCAL_FACTOR: usize = 8;
-/// By then a game server has closed the door on who said nothing.
+/// By then a game server has closed connections that sent no handshake.
 const RETRY_AFTER_S: u64 = 5;
 
-/// Who stands in the doors of all worlds, by address.
+/// Number of connections without a ticket, by address.
 #[derive(Clone)]
 pub struct Newcomers {
     each_max: usize,
@@ -27,7 +27,7 @@ pub struct Newcomers {
 }
 
 impl Newcomers {
-    /// So many at once of each address.
+    /// Allows `each_max` such connections per address.
     pub fn new(each_max: usize) -> Self {
         Self {
             each_max,
@@ -35,10 +35,10 @@ impl Newcomers {
         }
     }
 
-    /// A place in the door.
+    /// Registers a connection without a ticket.
     ///
     /// # Errors
-    /// 429 when the address has them all.
+    /// 429 when the address has too many.
     pub fn enter(&self, address: IpAddr) -> Result<Newcomer, ApiError> {
         let factor = if address.is_loopback() {
             LOCAL_FACTOR
@@ -52,7 +52,7 @@ impl Newcomers {
             return Err(ApiError::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too_many_newcomers",
-                "too many connections of your address have not shown a ticket; send the ticket of \
+                "too many connections from your address have not sent a ticket; send the ticket of \
                  POST /join right after opening, or as ?ticket=, and close what you do not use",
             )
             .with_retry_after(RETRY_AFTER_S));
@@ -69,7 +69,7 @@ impl Newcomers {
     }
 }
 
-/// One connection in the door. Drop it when its player is in.
+/// One connection without a ticket. Drop it when the player is admitted.
 pub struct Newcomer {
     newcomers: Newcomers,
     address: IpAddr,
@@ -87,8 +87,8 @@ impl Drop for Newcomer {
     }
 }
 
-/// Whether this is the game server's word that the ticket was good. Any answer
-/// would not do: strangers get errors for as long as they like.
+/// Whether the game server has accepted the ticket. Other messages do not count: a client without a
+/// ticket receives errors.
 pub fn is_welcome(message: &Message) -> bool {
     #[derive(Deserialize)]
     struct Kind<'a> {
@@ -96,7 +96,7 @@ pub fn is_welcome(message: &Message) -> bool {
     }
     match message {
         Message::Text(text) => {
-            serde_json::from_str::<Kind>(text).is_ok_and(|said| said.kind == "welcome")
+            serde_json::from_str::<Kind>(text).is_ok_and(|message| message.kind == "welcome")
         }
         Message::Binary(bytes) => {
             packet::messages::<ServerMessage>(bytes, SERVER_MESSAGE_BYTES_MAX)
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_few_places_and_gets_them_back() {
+    fn connections_without_a_ticket_are_limited_per_address() {
         let newcomers = Newcomers::new(2);
         let [eve, mallory, ada] =
             ["2001:db8::1", "2001:db8::2", "192.0.2.1"].map(|text| text.parse().unwrap());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_welcome_is_one() {
+    fn only_a_welcome_message_counts() {
         let error = ServerMessage::Error {
             code: "no_handshake".to_owned(),
             message: "\"kind\":\"welcome\"".to_owned(),

@@ -1,9 +1,7 @@
-//! Passing a WebSocket through: messages both ways, and one end for both.
-//!
-//! Each way reads one message and sends it before it reads the next, so a slow
-//! reader slows its own sender down and nothing piles up here. Pings are not
-//! passed on: each half has its own, because a game server that hears *us*
-//! answer learns nothing about the player behind us.
+//! Relays a WebSocket between a client and a game server. Each direction reads one message and
+//! sends it before it reads the next, so a slow receiver slows its own sender down and nothing is
+//! buffered here. Pings are not forwarded: each side is pinged separately, because a pong from this
+//! relay would tell a game server nothing about the player behind it.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -21,60 +19,60 @@ use super::newcomers::{Newcomer, is_welcome};
 /// A connection to a game server.
 pub type Upstream = WebSocketStream<TcpStream>;
 
-/// How long each side has to take its close frame in and answer it.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// What is still read after the last word, while its answer is on the way: a
-/// socket that is dropped with unread input is reset, and the other side may
-/// never see why. Far above what a client has under way that keeps to the rules.
+/// Time that each side has to receive and answer a close frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Bytes that are still read after a close frame was sent. A socket that is dropped with unread
+/// input is reset, and the peer may then never see the close reason. Far above what a correct
+/// client has in flight.
 const DRAINED_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// What a message counts for at least, so that empty ones are not for nothing.
+/// Minimum size that a message counts for, so that empty ones are limited too.
 const MESSAGE_BYTES_MIN: usize = 16;
-/// Closes behind which the rest of what a client sent makes no sense.
+/// Close codes after which the remaining input of a client cannot be parsed.
 const UNREADABLE: [u16; 3] = [close_code::SIZE, close_code::INVALID, close_code::PROTOCOL];
-/// Pings per longest silence: one may get lost.
+/// Pings per `silence_max`, because one may get lost.
 const PINGS_PER_SILENCE: u32 = 3;
 
-/// How patient a relay is.
+/// Timeouts of a relay.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// A half that says nothing this long, pongs included, is dead; so is one
-    /// that takes nothing in.
+pub struct IdleTimeouts {
+    /// A side that sends nothing for this long, pongs included, or accepts nothing, counts as
+    /// disconnected.
     pub silence_max: Duration,
-    /// Without a message in either direction this long, nobody plays here:
-    /// even a client that only watches gets snapshots.
+    /// The relay is closed after this time without a message in either direction. A connected
+    /// client receives snapshots even if it only watches.
     pub idle_max: Duration,
 }
 
-/// What to tell each side at the end; nothing where it had the last word.
+/// Close frames to send at the end; `None` for a side that sent the last one.
 struct Ending {
     client: Option<CloseFrame>,
     server: Option<CloseFrame>,
 }
 
-/// Copies both ways until either side ends, then ends the other in the same
-/// words. The client is a newcomer until the server welcomes it.
+/// Relays both directions until either side closes, then closes the other with the same reason.
+/// `newcomer` is dropped when the server welcomes the client.
 pub async fn relay(
     client: WebSocket,
     server: Upstream,
-    patience: Patience,
+    timeouts: IdleTimeouts,
     mut newcomer: Option<Newcomer>,
 ) {
     let (mut to_client, mut client) = client.split();
     let (mut to_server, mut server) = server.split();
-    let lively = AtomicBool::new(true);
-    let silence_max = patience.silence_max;
-    let upward = Way {
+    let active = AtomicBool::new(true);
+    let silence_max = timeouts.silence_max;
+    let upward = Direction {
         source: &mut client,
         target: &mut to_server,
         ping: || tungstenite::Message::Ping(Default::default()),
-        silent: "nothing was heard of the client",
-        stuck: "the world's server takes nothing in; join again",
+        silent: "the client stopped responding",
+        stuck: "the world's server accepts no data; join again",
     };
-    let downward = Way {
+    let downward = Direction {
         source: &mut server,
         target: &mut to_client,
         ping: || ws::Message::Ping(Default::default()),
-        silent: "the world's server does not answer; join again",
+        silent: "the world's server does not respond; join again",
         stuck: "the client reads too slowly",
     };
     let from_server = |incoming: Option<_>| {
@@ -87,73 +85,73 @@ pub async fn relay(
         from_server(incoming)
     };
     let ending = tokio::select! {
-        ending = upward.go(from_client, silence_max, &lively) => ending,
-        ending = downward.go(from_server, silence_max, &lively) => ending,
-        () = idle(&lively, patience.idle_max) => Ending::both("nothing was said for too long"),
+        ending = upward.relay(from_client, silence_max, &active) => ending,
+        ending = downward.relay(from_server, silence_max, &active) => ending,
+        () = idle(&active, timeouts.idle_max) => Ending::both("the connection was idle for too long"),
     };
     let unread = ending.client.as_ref();
     let unread = unread.is_some_and(|frame| UNREADABLE.contains(&frame.code));
     let client_close = ending.client.map(|frame| ws::Message::Close(Some(frame)));
     let server_close = ending.server.map(to_upstream);
-    let part_with_client = async {
+    let close_client = async {
         let bytes = |message: ws::Message| message.into_data().len();
-        part(&mut to_client, &mut client, client_close, bytes).await;
-        // Nothing can be read behind what could not be read, and a socket
-        // that is dropped with unread input is reset: the client would never
-        // see why. It stays open for as long as the close frame needs.
+        close(&mut to_client, &mut client, client_close, bytes).await;
+        // After a message that cannot be parsed nothing more can be read, and a socket that is
+        // dropped with unread input is reset, which would hide the close reason from the client.
+        // The socket stays open until the close frame has arrived.
         if unread {
-            sleep(FAREWELL).await;
+            sleep(CLOSE_TIMEOUT).await;
         }
     };
     let bytes = |message: tungstenite::Message| message.len();
-    let part_with_server = part(&mut to_server, &mut server, server_close, bytes);
+    let close_server = close(&mut to_server, &mut server, server_close, bytes);
     let _ = tokio::join!(
-        timeout(FAREWELL, part_with_client),
-        timeout(FAREWELL, part_with_server)
+        timeout(CLOSE_TIMEOUT, close_client),
+        timeout(CLOSE_TIMEOUT, close_server)
     );
 }
 
-/// What becomes of something that was read.
-enum Heard<M> {
+/// Meaning of a received frame.
+enum Incoming<M> {
     Message(M),
-    /// Pings and pongs: each half has its own.
-    Nothing,
+    /// Pings and pongs, which are not forwarded.
+    Control,
     End(Ending),
 }
 
-/// One of the two ways.
-struct Way<'a, Source, Target, M> {
+/// One direction of the relay.
+struct Direction<'a, Source, Target, M> {
     source: &'a mut Source,
     target: &'a mut Target,
-    /// The target's.
+    /// Creates a ping for the target.
     ping: fn() -> M,
-    /// To tell both when the source says nothing, or the target takes nothing.
+    /// Close reasons when the source is silent or the target accepts nothing.
     silent: &'static str,
     stuck: &'static str,
 }
 
-impl<Source, Target, M> Way<'_, Source, Target, M>
+impl<Source, Target, M> Direction<'_, Source, Target, M>
 where
     Source: Stream + Unpin,
     Target: Sink<M> + Unpin,
 {
-    /// Passes everything on until one of both sides ends.
-    async fn go(
+    /// Forwards messages until either side closes.
+    async fn relay(
         self,
-        mut translate: impl FnMut(Option<Source::Item>) -> Heard<M>,
+        mut translate: impl FnMut(Option<Source::Item>) -> Incoming<M>,
         silence_max: Duration,
-        lively: &AtomicBool,
+        active: &AtomicBool,
     ) -> Ending {
         let mut pings = pings(silence_max);
-        let mut heard = Instant::now();
+        let mut received_at = Instant::now();
         loop {
             let incoming = tokio::select! {
                 incoming = self.source.next() => incoming,
                 _ = pings.tick() => {
-                    // What waits to be read was said in time: on a machine that
-                    // was held up it is us who did not listen.
+                    // Input that is already waiting arrived in time: on a stalled machine it is the
+                    // relay that did not read.
                     let waiting = self.source.next().now_or_never();
-                    if waiting.is_none() && heard.elapsed() > silence_max {
+                    if waiting.is_none() && received_at.elapsed() > silence_max {
                         return Ending::both(self.silent);
                     }
                     if !send(self.target, (self.ping)(), silence_max).await {
@@ -165,13 +163,13 @@ where
                     incoming
                 }
             };
-            heard = Instant::now();
+            received_at = Instant::now();
             let message = match translate(incoming) {
-                Heard::Message(message) => message,
-                Heard::Nothing => continue,
-                Heard::End(ending) => return ending,
+                Incoming::Message(message) => message,
+                Incoming::Control => continue,
+                Incoming::End(ending) => return ending,
             };
-            lively.store(true, Relaxed);
+            active.store(true, Relaxed);
             if !send(self.target, message, silence_max).await {
                 return Ending::both(self.stuck);
             }
@@ -179,39 +177,45 @@ where
     }
 }
 
-async fn send<M>(target: &mut (impl Sink<M> + Unpin), message: M, patience: Duration) -> bool {
-    matches!(timeout(patience, target.send(message)).await, Ok(Ok(())))
+async fn send<M>(target: &mut (impl Sink<M> + Unpin), message: M, limit: Duration) -> bool {
+    matches!(timeout(limit, target.send(message)).await, Ok(Ok(())))
 }
 
-/// For the server, what the client said.
-fn from_client(incoming: Option<Result<ws::Message, axum::Error>>) -> Heard<tungstenite::Message> {
+/// Converts a frame of the client for the server.
+fn from_client(
+    incoming: Option<Result<ws::Message, axum::Error>>,
+) -> Incoming<tungstenite::Message> {
     match incoming {
         Some(Ok(ws::Message::Text(text))) => {
-            Heard::Message(tungstenite::Message::Text(text.as_str().into()))
+            Incoming::Message(tungstenite::Message::Text(text.as_str().into()))
         }
-        Some(Ok(ws::Message::Binary(bytes))) => Heard::Message(tungstenite::Message::Binary(bytes)),
-        Some(Ok(ws::Message::Ping(_) | ws::Message::Pong(_))) => Heard::Nothing,
-        Some(Ok(ws::Message::Close(frame))) => Heard::End(Ending::by_client(frame)),
-        Some(Err(error)) => Heard::End(match complaint(&error.to_string()) {
+        Some(Ok(ws::Message::Binary(bytes))) => {
+            Incoming::Message(tungstenite::Message::Binary(bytes))
+        }
+        Some(Ok(ws::Message::Ping(_) | ws::Message::Pong(_))) => Incoming::Control,
+        Some(Ok(ws::Message::Close(frame))) => Incoming::End(Ending::by_client(frame)),
+        Some(Err(error)) => Incoming::End(match violation(&error.to_string()) {
             Some((code, reason)) => Ending::refused(code, reason),
             None => Ending::by_client(None),
         }),
-        None => Heard::End(Ending::by_client(None)),
+        None => Incoming::End(Ending::by_client(None)),
     }
 }
 
-/// For the client, what the server said.
+/// Converts a frame of the server for the client.
 fn from_server(
     incoming: Option<Result<tungstenite::Message, tungstenite::Error>>,
-) -> Heard<ws::Message> {
+) -> Incoming<ws::Message> {
     match incoming {
         Some(Ok(tungstenite::Message::Text(text))) => {
-            Heard::Message(ws::Message::Text(text.as_str().into()))
+            Incoming::Message(ws::Message::Text(text.as_str().into()))
         }
-        Some(Ok(tungstenite::Message::Binary(bytes))) => Heard::Message(ws::Message::Binary(bytes)),
-        Some(Ok(tungstenite::Message::Close(frame))) => Heard::End(Ending::by_server(frame)),
-        Some(Ok(_)) => Heard::Nothing,
-        Some(Err(_)) | None => Heard::End(Ending::by_server(None)),
+        Some(Ok(tungstenite::Message::Binary(bytes))) => {
+            Incoming::Message(ws::Message::Binary(bytes))
+        }
+        Some(Ok(tungstenite::Message::Close(frame))) => Incoming::End(Ending::by_server(frame)),
+        Some(Ok(_)) => Incoming::Control,
+        Some(Err(_)) | None => Incoming::End(Ending::by_server(None)),
     }
 }
 
@@ -222,25 +226,25 @@ fn pings(silence_max: Duration) -> Interval {
     pings
 }
 
-/// Returns once nothing was said for a whole `idle_max`.
-async fn idle(lively: &AtomicBool, idle_max: Duration) {
-    while lively.swap(false, Relaxed) {
+/// Completes after `idle_max` without a message.
+async fn idle(active: &AtomicBool, idle_max: Duration) {
+    while active.swap(false, Relaxed) {
         sleep(idle_max).await;
     }
 }
 
-/// Sends the last word and reads until the other side has closed too, or has sent
-/// more than there is any reason for.
-async fn part<M, E>(
+/// Sends a close frame and reads until the other side has closed too or has sent more than
+/// `DRAINED_BYTES_MAX`.
+async fn close<M, E>(
     sink: &mut (impl Sink<M> + Unpin),
     source: &mut (impl Stream<Item = Result<M, E>> + Unpin),
-    last_word: Option<M>,
+    close_frame: Option<M>,
     bytes_of: impl Fn(M) -> usize,
 ) {
-    if let Some(last_word) = last_word {
-        let _ = sink.send(last_word).await;
+    if let Some(close_frame) = close_frame {
+        let _ = sink.send(close_frame).await;
     }
-    // Also sends the answer to a close frame that came from there.
+    // Also answers a close frame of the peer.
     let _ = sink.close().await;
     let mut drained = 0;
     while drained <= DRAINED_BYTES_MAX
@@ -251,38 +255,42 @@ async fn part<M, E>(
 }
 
 impl Ending {
-    /// The client closed, or its line broke.
+    /// The client closed the connection, or it was lost.
     fn by_client(frame: Option<CloseFrame>) -> Self {
         Self {
             client: None,
-            server: Some(frame.unwrap_or_else(|| away("the client's line was lost"))),
+            server: Some(frame.unwrap_or_else(|| away("the client's connection was lost"))),
         }
     }
 
-    /// The server closed, or crashed.
+    /// The server closed the connection, or crashed.
     fn by_server(frame: Option<protocol::CloseFrame>) -> Self {
         let frame = frame.map(|frame| CloseFrame {
             code: frame.code.into(),
             reason: frame.reason.as_str().into(),
         });
         Self {
-            client: Some(frame.unwrap_or_else(|| away("the world's server went away; join again"))),
+            client: Some(
+                frame.unwrap_or_else(|| {
+                    away("the world's server closed the connection; join again")
+                }),
+            ),
             server: None,
         }
     }
 
-    /// The client sent what cannot be passed on.
+    /// The client sent an invalid message.
     fn refused(code: u16, reason: String) -> Self {
         Self {
             client: Some(CloseFrame {
                 code,
                 reason: reason.into(),
             }),
-            server: Some(away("the client sent what cannot be read")),
+            server: Some(away("the client sent an invalid message")),
         }
     }
 
-    /// Neither closed: we do.
+    /// The relay closes both sides.
     fn both(reason: &'static str) -> Self {
         Self {
             client: Some(away(reason)),
@@ -299,7 +307,7 @@ fn away(reason: &'static str) -> CloseFrame {
 }
 
 fn to_upstream(frame: CloseFrame) -> tungstenite::Message {
-    // Codes that say "there was no code" may be received but not sent.
+    // Codes that mean "no code" may be received but not sent.
     let code = match frame.code {
         1005 | 1006 | 1015 => close_code::NORMAL,
         code => code,
@@ -310,10 +318,10 @@ fn to_upstream(frame: CloseFrame) -> tungstenite::Message {
     }))
 }
 
-/// What is wrong with what a client sent, in the codes and words of a game
-/// server; none where its line was lost. By the words of the error, because axum
-/// has a WebSocket library of its own, and hides the type of its errors.
-fn complaint(error: &str) -> Option<(u16, String)> {
+/// Close code and reason for an invalid message of a client, as a game server would send them;
+/// `None` if the connection was lost. Matches the error's text, because axum uses its own WebSocket
+/// library and hides the type of its errors.
+fn violation(error: &str) -> Option<(u16, String)> {
     if error.contains("too long") || error.contains("limit") {
         let reason = format!("a message may have at most {CLIENT_MESSAGE_BYTES_MAX} bytes");
         Some((close_code::SIZE, reason))
@@ -333,31 +341,31 @@ mod tests {
     use tokio::sync::mpsc;
 
     #[tokio::test]
-    async fn what_was_said_while_the_machine_was_held_up_was_said_in_time() {
+    async fn input_received_while_the_machine_stalled_is_in_time() {
         const SILENCE_MAX: Duration = Duration::from_millis(20);
-        let (say, mut said) = mpsc::unbounded_channel();
-        let mut source = stream::poll_fn(move |context| said.poll_recv(context));
-        let way = Way {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let mut source = stream::poll_fn(move |context| receiver.poll_recv(context));
+        let direction = Direction {
             source: &mut source,
             target: &mut sink::drain(),
             ping: || (),
-            silent: "nothing was heard",
-            stuck: "nothing was taken in",
+            silent: "silent",
+            stuck: "stuck",
         };
         let translate = |incoming: Option<()>| match incoming {
-            Some(()) => Heard::Nothing,
-            None => Heard::End(Ending::by_client(None)),
+            Some(()) => Incoming::Control,
+            None => Incoming::End(Ending::by_client(None)),
         };
-        let talk = async move {
+        let send = async move {
             for _ in 0..20 {
-                say.send(()).expect("somebody listens");
-                // This thread is the only one: nothing runs meanwhile.
+                sender.send(()).expect("the receiver exists");
+                // The test has only this thread, so nothing else runs during the sleep.
                 std::thread::sleep(2 * SILENCE_MAX);
                 tokio::task::yield_now().await;
             }
         };
-        let lively = AtomicBool::new(false);
-        let (ending, ()) = tokio::join!(way.go(translate, SILENCE_MAX, &lively), talk);
+        let active = AtomicBool::new(false);
+        let (ending, ()) = tokio::join!(direction.relay(translate, SILENCE_MAX, &active), send);
         assert!(ending.client.is_none(), "{:?}", ending.client);
     }
 }

@@ -1,13 +1,13 @@
-//! Which addresses are pages. The list is a file that the site's build makes
-//! from the one its router uses, so that both always agree.
+//! Decides which URLs are pages. The site's build generates the list from its
+//! router's, so both always agree.
 
 use std::collections::BTreeMap;
 
 use crate::Platform;
+use crate::catalog::access::{self, OptionalSession};
 use crate::social;
-use crate::store::access::{self, Viewer};
 
-/// Where the build puts the list: `{"/games/:game": "game", …}`.
+/// File with the list: `{"/games/:game": "game", …}`.
 pub const FILE: &str = "pages.json";
 
 /// The pages of a site.
@@ -15,23 +15,23 @@ pub struct Pages(Option<Vec<Vec<Segment>>>);
 
 #[derive(Debug, PartialEq, Eq)]
 enum Segment {
-    /// This word.
+    /// A fixed word.
     Exactly(String),
-    /// The slug of a game that anybody may see.
+    /// The id of a game that is visible without a session.
     Game,
-    /// The code of an invitation.
+    /// An invitation code.
     Invite,
-    /// Anything: the page finds out by itself, mostly because it is only for
-    /// some.
+    /// Any value: the page checks it itself, mostly because only some users may see
+    /// it.
     Any,
 }
 
 impl Pages {
-    /// Reads the list. Without one every address may be a page.
+    /// Parses the list. Without a list, every URL may be a page.
     pub fn read(file: Option<&[u8]>) -> Self {
         let list = file.and_then(|file| {
             serde_json::from_slice::<BTreeMap<String, String>>(file)
-                .inspect_err(|error| tracing::error!(%error, "the site's list of pages is damaged"))
+                .inspect_err(|error| tracing::error!(%error, "invalid page list of the site"))
                 .ok()
         });
         let patterns =
@@ -39,9 +39,8 @@ impl Pages {
         Self(list.map(patterns))
     }
 
-    /// Whether there is a page at `path`, as far as everybody may know: a
-    /// private game is no page for who has not signed in, and a browser that
-    /// loads a page says nothing of who it is for.
+    /// Whether `path` is a page for anonymous visitors. A browser that loads a page
+    /// sends no session, so a private game is not a page here.
     pub async fn is_page(&self, platform: &Platform, path: &str) -> bool {
         let Some(patterns) = &self.0 else {
             return true;
@@ -80,12 +79,15 @@ fn matches(pattern: &[Segment], parts: &[&str]) -> bool {
     pattern.len() == parts.len() && pattern.iter().zip(parts).all(same)
 }
 
-/// When the database is away nobody knows, and the page itself will say so.
+/// When the database is unavailable, assumes that the page exists; the page itself
+/// then shows the error.
 async fn is_there(platform: &Platform, segment: &Segment, part: &str) -> bool {
     let db = platform.db();
     let asked = match segment {
         Segment::Exactly(_) | Segment::Any => return true,
-        Segment::Game => access::visible(db, part, &Viewer(None)).await.map(drop),
+        Segment::Game => access::visible(db, part, &OptionalSession(None))
+            .await
+            .map(drop),
         Segment::Invite => {
             let now_ms = platform.clock().now_ms();
             let resolved = social::resolve(db, part, "", now_ms).await;

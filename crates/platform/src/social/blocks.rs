@@ -1,4 +1,4 @@
-//! `/api/blocks`: kept with the account, heard of by worlds.
+//! `/api/blocks`: blocks are stored with the account and requested by worlds.
 
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +25,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(block, unblock))
 }
 
-/// Whom you have blocked
+/// The users you have blocked
 #[utoipa::path(get, path = "/api/blocks", tag = "social", params(PageQuery), security(("bearer" = [])),
     responses((status = 200, body = BlockList), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody)))]
@@ -68,7 +68,7 @@ async fn list(
     }))
 }
 
-/// Block somebody: neither reads the other's chat
+/// Block a user: neither reads the other's chat
 #[utoipa::path(put, path = "/api/blocks/{user_id}", tag = "social", security(("bearer" = [])),
     params(("user_id" = String, Path)),
     responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -107,7 +107,7 @@ async fn block(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "too_many_blocks",
-            format!("you have blocked {BLOCKS_MAX} people already; unblock somebody first"),
+            format!("you have already blocked {BLOCKS_MAX} users; unblock one first"),
         ));
     }
     let expulsions = platform.expulsions();
@@ -115,10 +115,10 @@ async fn block(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Unblock somebody
+/// Unblock a user
 #[utoipa::path(delete, path = "/api/blocks/{user_id}", tag = "social", security(("bearer" = [])),
     params(("user_id" = String, Path)),
-    responses((status = 204, description = "whether they were blocked or not"),
+    responses((status = 204, description = "also if the user was not blocked"),
         (status = 401, body = ErrorBody)))]
 async fn unblock(
     State(platform): State<Platform>,
@@ -135,17 +135,17 @@ async fn unblock(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST /internal/worlds/{id}/blocks`: a world asks whom a player has blocked.
+/// `POST /internal/worlds/{id}/blocks`: the users whom a player has blocked.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn for_world(
     State(platform): State<Platform>,
     _: Caller,
-    ApiJson(asked): ApiJson<AskBlocks>,
+    ApiJson(request): ApiJson<AskBlocks>,
 ) -> Result<Json<PlayerBlocks>, ApiError> {
     let rows = sqlx::query("SELECT blocked_id FROM blocks WHERE user_id = $1 LIMIT $2")
-        .bind(&asked.player_id)
+        .bind(&request.player_id)
         .bind(i64::try_from(BLOCKS_MAX).unwrap_or(i64::MAX))
         .fetch_all(platform.db())
         .await?;

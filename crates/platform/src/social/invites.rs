@@ -1,5 +1,5 @@
-//! `/api/invites`: links that drop a friend into the same world, beside whoever
-//! sent them.
+//! `/api/invites`: links that lead a friend into the same world, next to the player who created
+//! them.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,10 +15,10 @@ use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
-use crate::profiles::shown_looks;
+use crate::profiles::parse_looks;
 use crate::{ids, worlds};
 
-/// How long a link works after it was last asked for.
+/// Lifetime of a link after it was last requested.
 const LIFETIME_MS: i64 = 24 * 60 * 60 * 1000;
 
 pub fn routes() -> OpenApiRouter<Platform> {
@@ -27,12 +27,12 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(show))
 }
 
-/// Where an invitation leads.
+/// Target of an invitation.
 #[derive(Clone, Debug)]
 pub struct Invitation {
-    /// The world.
+    /// World that it leads to.
     pub world_id: String,
-    /// Beside whom.
+    /// User next to whom the friend spawns.
     pub inviter_id: String,
 }
 
@@ -48,7 +48,7 @@ async fn create(
 ) -> Result<(StatusCode, Json<Invite>), ApiError> {
     let db = platform.db();
     let world = worlds::find(db, &new.world_id).await?;
-    // To a world that is not for everybody its owner alone invites.
+    // Only the owner and admins may invite into a private world.
     world
         .filter(|world| {
             let open = !world.spec.private || world.is_owned_by(&session.user_id);
@@ -84,7 +84,7 @@ async fn create(
     Ok((StatusCode::CREATED, Json(invite)))
 }
 
-/// What an invitation leads to
+/// Target of an invitation
 #[utoipa::path(get, path = "/api/invites/{code}", tag = "social", params(("code" = String, Path)),
     responses((status = 200, body = InviteInfo), (status = 404, body = ErrorBody)))]
 async fn show(
@@ -113,7 +113,7 @@ async fn show(
     Ok(Json(InviteInfo {
         code: row.try_get("code")?,
         inviter: row.try_get("username")?,
-        looks: shown_looks(looks.as_deref().unwrap_or("{}")),
+        looks: parse_looks(looks.as_deref().unwrap_or("{}")),
         thumbnail_url: picture.map(|_| format!("/api/games/{game_id}/thumbnail")),
         game_id,
         game_name: row.try_get("name")?,
@@ -124,10 +124,10 @@ async fn show(
     }))
 }
 
-/// Where a code leads somebody who joins with it.
+/// Resolves an invitation code for the user who joins.
 ///
 /// # Errors
-/// 404 when it is unknown or old, and for whoever the inviter has blocked.
+/// 404 when the code is unknown or has expired, or the inviter has blocked the user.
 pub async fn resolve(
     db: &AnyPool,
     code: &str,
@@ -150,11 +150,11 @@ pub async fn resolve(
     })
 }
 
-/// Forgets invitations that nobody can use any more.
+/// Deletes expired invitations.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn sweep(db: &AnyPool, now_ms: i64) -> Result<(), sqlx::Error> {
+/// When the database fails.
+pub async fn delete_expired(db: &AnyPool, now_ms: i64) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM invites WHERE expires_at <= $1")
         .bind(now_ms)
         .execute(db)
@@ -162,7 +162,7 @@ pub async fn sweep(db: &AnyPool, now_ms: i64) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// 404 for an invitation.
+/// 404 response for an invitation.
 pub fn unknown_invite() -> ApiError {
     ApiError::not_found(
         "invite_not_found",

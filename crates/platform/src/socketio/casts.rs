@@ -1,37 +1,38 @@
-//! What changes worlds: casts, operations on the ground, and clearing.
+//! Messages that change worlds: casts, terrain operations, and clearing.
 
 use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use serde_json::{Value, json};
 
-use super::door::{Answer, Reply, optional, text};
+use super::connection::{HandlerResult, Reply, optional, text};
 use super::visitor::Visitor;
-use super::worlds::here;
+use super::worlds::joined_world;
 use crate::Platform;
 use crate::error::ApiError;
-use crate::remote_commands::{self, Place};
-use crate::spells::cast::{self, Wanted};
+use crate::remote_commands::{self, WorldRef};
+use crate::spells::cast::{self, CastRequest};
 use crate::worlds::WorldRow;
 
-/// What is added or painted with when nothing is said.
+/// Default material of add and paint operations.
 const MATERIAL: &str = "stone";
 
-/// `spell.cast_request`: the world tells everybody in it, the sender too.
-pub async fn cast(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
-    let place = meant(visitor, data)?;
+/// `spell.cast_request`: the world broadcasts the cast to everyone in it, including
+/// the sender.
+pub async fn cast(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
+    let place = target_world(visitor, data)?;
     let spell_id = text(data, "spell_id")?;
-    let wanted = Wanted {
+    let request = CastRequest {
         spell_id: spell_id.clone(),
         revision_id: optional(data, "revision_id")?,
         params: params(data),
     };
-    cast::cast(platform, &visitor.actor, &place, &wanted).await?;
+    cast::cast(platform, &visitor.actor, &place, &request).await?;
     let accepted = json!({ "accepted": true, "spell_id": spell_id, "world_id": place.world_id });
-    Ok(Reply::Told(accepted))
+    Ok(Reply::Acknowledge(accepted))
 }
 
-/// What the caster gives along: `params` or `cast_params`, with `target` in it as three numbers,
-/// however it was written.
+/// The cast parameters: `params` or `cast_params`, with `target` normalized to three
+/// numbers.
 fn params(data: &Value) -> Value {
     const TARGETS: [&str; 3] = ["target", "target_position", "position"];
     let given = ["params", "cast_params"].into_iter();
@@ -47,36 +48,37 @@ fn params(data: &Value) -> Value {
     params.take()
 }
 
-/// The world that a message is about: the one that it names, or the one that was joined.
-fn meant(visitor: &Visitor, data: &Value) -> Result<Place, ApiError> {
+/// The world that a message addresses: the named one, or the joined one.
+fn target_world(visitor: &Visitor, data: &Value) -> Result<WorldRef, ApiError> {
     let joined = visitor.place();
     match (optional(data, "world_id")?, joined) {
         (Some(named), Some(joined)) if named == joined.world_id => Ok(joined),
-        (Some(named), _) => Ok(Place::named(named)),
-        (None, _) => here(visitor),
+        (Some(named), _) => Ok(WorldRef::named(named)),
+        (None, _) => joined_world(visitor),
     }
 }
 
-/// `request_spell`: an operation on the ground of the world.
-pub async fn change_ground(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
-    let place = meant(visitor, data)?;
-    // The operation as a whole, or its parts in the message itself.
+/// `request_spell`: an operation on the world's terrain.
+pub async fn edit_terrain(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
+    let place = target_world(visitor, data)?;
+    // The operation is one field of the message, or the message itself.
     let spell = data.get("spell").filter(|spell| spell.is_object());
     let request = OutsideRequest::Terraform {
         by: visitor.actor.user_id.clone(),
         op: operation(spell.unwrap_or(data))?,
     };
-    let world = remote_commands::world_to_change(platform, &visitor.actor, &place).await?;
+    let world = remote_commands::editable_world(platform, &visitor.actor, &place).await?;
     ask(platform, &world, &request).await
 }
 
-/// `clear_world`: undoes everything; for the world's owner, their helpers, and admins.
-pub async fn clear(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
-    let place = meant(visitor, data)?;
+/// `clear_world`: undoes all operations; for the world's owner, their helpers, and
+/// admins.
+pub async fn clear(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
+    let place = target_world(visitor, data)?;
     let world = remote_commands::world(platform, &visitor.actor, &place).await?;
     if !remote_commands::is_trusted(platform, &visitor.actor, &world).await? {
         return Err(ApiError::forbidden(
-            "Only the owner of this world can clear it. Make one of your own with world.create.",
+            "Only the owner of this world can clear it. Create your own with world.create.",
         ));
     }
     let request = OutsideRequest::Clear {
@@ -85,12 +87,12 @@ pub async fn clear(platform: &Platform, visitor: &Visitor, data: &Value) -> Answ
     ask(platform, &world, &request).await
 }
 
-async fn ask(platform: &Platform, world: &WorldRow, request: &OutsideRequest) -> Answer {
+async fn ask(platform: &Platform, world: &WorldRow, request: &OutsideRequest) -> HandlerResult {
     let server = platform.fleet().wake(&world.spec).await?;
-    match remote_commands::ask(platform, &server, request).await? {
+    match remote_commands::send(platform, &server, request).await? {
         OutsideReply::Done => {
             let world_id = &world.spec.world_id;
-            Ok(Reply::Told(
+            Ok(Reply::Acknowledge(
                 json!({ "accepted": true, "world_id": world_id }),
             ))
         }
@@ -109,10 +111,10 @@ fn operation(data: &Value) -> Result<TerrainOp, ApiError> {
             TerrainAction::Subtract
         }
         "paint" => TerrainAction::Paint,
-        _ => return Err(bad("type is add, subtract or paint")),
+        _ => return Err(bad("type must be add, subtract or paint")),
     };
     let center = data.get("center").and_then(point);
-    let center = center.ok_or_else(|| bad("center is [x, y, z] in metres"))?;
+    let center = center.ok_or_else(|| bad("center must be [x, y, z] in metres"))?;
     let number = |name: &str| data.get(name).and_then(Value::as_f64).map(|n| n as f32);
     let size = data.get("size").and_then(point);
     let shape = match (number("radius"), size) {
@@ -133,7 +135,7 @@ fn operation(data: &Value) -> Result<TerrainOp, ApiError> {
     })
 }
 
-/// `[x, y, z]` or `{x, y, z}`.
+/// Parses `[x, y, z]` or `{x, y, z}`.
 fn point(value: &Value) -> Option<[f32; 3]> {
     let part = |part: Option<&Value>| {
         let number = part?.as_f64()? as f32;
@@ -161,14 +163,14 @@ mod tests {
     #[test]
     fn params_of_a_cast_are_read_in_either_form() {
         let target = json!([1.0, 2.0, 3.0]);
-        for said in [
+        for message in [
             json!({ "params": { "target": [1, 2, 3] } }),
             json!({ "cast_params": { "target": { "x": 1, "y": 2, "z": 3 } } }),
             json!({ "cast_params": { "target_position": [1, 2, 3] } }),
             json!({ "params": null, "cast_params": { "position": [1, 2, 3] } }),
             json!({ "target_position": [1, 2, 3] }),
         ] {
-            assert_eq!(params(&said)["target"], target, "{said}");
+            assert_eq!(params(&message)["target"], target, "{message}");
         }
         assert_eq!(params(&json!({})), json!({}));
         assert_eq!(

@@ -1,43 +1,42 @@
-//! `spell.…`, `content.…` and `job.…`: the same as the REST interface, as
-//! events.
+//! `spell.…`, `content.…` and `job.…`: the REST API of spells as events.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::door::{Answer, Reply, parsed, text};
+use super::connection::{HandlerResult, Reply, parsed, text};
 use super::visitor::Visitor;
 use crate::Platform;
 use crate::api::{BuildRequest, CreateSpellRequest, PublishSpellRequest, RevisionInfo};
 use crate::error::ApiError;
 use crate::paging::{PER_PAGE, Page};
-use crate::spells::drafts::Wanted;
+use crate::spells::drafts::SpellFilter;
 use crate::spells::{self as makes, content, drafts, jobs};
 
 /// `spell.create_draft`.
-pub async fn create_draft(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn create_draft(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let request: CreateSpellRequest = parsed(data)?;
     if visitor.username.is_none() {
-        super::worlds::bound_visitors(platform, "spells").await?;
+        super::worlds::limit_anonymous(platform, "spells").await?;
     }
     let created = drafts::create(platform, &visitor.actor, &request).await?;
     Ok(Reply::Event("spell.draft_created", json!(created)))
 }
 
 /// `spell.start_build`.
-pub async fn start_build(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn start_build(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let spell_id = text(data, "spell_id")?;
     let request: BuildRequest = parsed(data)?;
     if visitor.username.is_none() {
-        super::worlds::bound_visitors(platform, "spells").await?;
+        super::worlds::limit_anonymous(platform, "spells").await?;
     }
     let started = jobs::start(platform, &visitor.actor, &spell_id, request).await?;
     Ok(Reply::Event("spell.build_started", json!(started)))
 }
 
-/// `spell.publish`: everybody is told, the sender too.
-pub async fn publish(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+/// `spell.publish`: notifies every client, including the sender.
+pub async fn publish(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let spell_id = text(data, "spell_id")?;
     let mut data = data.clone();
     if data.get("channel").is_none_or(Value::is_null) {
@@ -45,13 +44,13 @@ pub async fn publish(platform: &Platform, visitor: &Visitor, data: &Value) -> An
     }
     let request: PublishSpellRequest = parsed(&data)?;
     let published = makes::publish(platform, &visitor.actor, &spell_id, &request).await?;
-    Ok(Reply::Told(json!(published)))
+    Ok(Reply::Acknowledge(json!(published)))
 }
 
 /// `spell.list`.
-pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     #[derive(Default, Deserialize)]
-    struct Asked {
+    struct SpellQuery {
         #[serde(default)]
         q: Option<String>,
         #[serde(default)]
@@ -61,18 +60,18 @@ pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answe
         #[serde(default)]
         per_page: Option<u32>,
     }
-    let asked: Asked = parsed(data)?;
-    let wanted = Wanted {
+    let asked: SpellQuery = parsed(data)?;
+    let filter = SpellFilter {
         query: asked.q.unwrap_or_default(),
         mine: asked.mine.unwrap_or(false),
         page: Page::of(asked.page, asked.per_page, PER_PAGE)?,
     };
-    let listed = drafts::list(platform, &visitor.actor, &wanted).await?;
+    let listed = drafts::list(platform, &visitor.actor, &filter).await?;
     Ok(Reply::Event("spell.list_result", json!(listed)))
 }
 
 /// `spell.get_revisions`.
-pub async fn revisions(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn revisions(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let spell_id = text(data, "spell_id")?;
     let number = |name: &str| {
         let number = data.get(name).and_then(Value::as_u64);
@@ -83,21 +82,21 @@ pub async fn revisions(platform: &Platform, visitor: &Visitor, data: &Value) -> 
     Ok(Reply::Event("spell.revisions_result", json!(listed)))
 }
 
-/// The revision that is named, or the one that is active.
-async fn wanted(
+/// The named revision, or the active one.
+async fn requested_revision(
     platform: &Platform,
     visitor: &Visitor,
     data: &Value,
 ) -> Result<RevisionInfo, ApiError> {
     let spell_id = text(data, "spell_id")?;
-    let revision_id = match super::door::optional(data, "revision_id")? {
+    let revision_id = match super::connection::optional(data, "revision_id")? {
         Some(revision_id) => revision_id,
         None => {
             let spell = drafts::show(platform.db(), &visitor.actor, &spell_id).await?;
             let draft = spell.active_draft_rev;
             let active = spell.active_stable_rev.or(spell.active_beta_rev).or(draft);
             active.ok_or_else(|| {
-                ApiError::not_found("revision_not_found", "this spell was never built")
+                ApiError::not_found("revision_not_found", "this spell has no revision yet")
             })?
         }
     };
@@ -105,22 +104,22 @@ async fn wanted(
 }
 
 /// `content.get_manifest`.
-pub async fn manifest(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
-    let revision = wanted(platform, visitor, data).await?;
-    let told = json!({
+pub async fn manifest(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
+    let revision = requested_revision(platform, visitor, data).await?;
+    let data = json!({
         "spell_id": revision.spell_id,
         "revision_id": revision.revision_id,
         "manifest": revision.manifest,
     });
-    Ok(Reply::Event("content.manifest", told))
+    Ok(Reply::Event("content.manifest", data))
 }
 
 /// `content.get_file`.
-pub async fn file(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn file(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let path = text(data, "path")?;
-    let revision = wanted(platform, visitor, data).await?;
+    let revision = requested_revision(platform, visitor, data).await?;
     let (file, bytes) = content::file(platform, &revision, &path).await?;
-    let told = json!({
+    let data = json!({
         "spell_id": revision.spell_id,
         "revision_id": revision.revision_id,
         "path": file.path,
@@ -130,28 +129,28 @@ pub async fn file(platform: &Platform, visitor: &Visitor, data: &Value) -> Answe
         "sha256": file.sha256,
         "media_type": file.media_type,
     });
-    Ok(Reply::Event("content.file", told))
+    Ok(Reply::Event("content.file", data))
 }
 
 /// `content.list_files`.
-pub async fn files(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
-    let revision = wanted(platform, visitor, data).await?;
-    let told = json!({
+pub async fn files(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
+    let revision = requested_revision(platform, visitor, data).await?;
+    let data = json!({
         "spell_id": revision.spell_id,
         "revision_id": revision.revision_id,
         "files": revision.manifest.files,
     });
-    Ok(Reply::Event("content.files_list", told))
+    Ok(Reply::Event("content.files_list", data))
 }
 
-/// `job.get`: where a build is, for whoever missed its progress.
-pub async fn job(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+/// `job.get`: the state of a build, for clients that missed progress events.
+pub async fn job(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let job = jobs::show(platform.db(), &visitor.actor, &text(data, "job_id")?).await?;
     Ok(Reply::Event("job.info", json!(job.info)))
 }
 
 /// `job.cancel`.
-pub async fn cancel(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn cancel(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let job = jobs::cancel(platform, &visitor.actor, &text(data, "job_id")?).await?;
     Ok(Reply::Event("job.info", json!(job.info)))
 }

@@ -1,4 +1,4 @@
-//! One client: who it is, where it is, and what it may still say.
+//! VisitorState of one client: identity, joined world, and message queue.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,105 +8,108 @@ use serde_json::Value;
 use socketioxide::extract::{AckSender, SocketRef};
 
 use crate::auth::Role;
-use crate::remote_commands::Place;
-use crate::spells::Actor;
+use crate::remote_commands::WorldRef;
+use crate::spells::Principal;
 
-/// Messages of one client that wait for their turn.
-const WAITING_MAX: usize = 64;
-/// Messages that a client may send at once, and per second.
+/// Maximum number of queued messages per client.
+const QUEUE_MAX: usize = 64;
+/// Rate limit of messages per client: burst, and per second.
 const BURST: f64 = 60.0;
 const PER_SECOND: f64 = 20.0;
 
-/// Something that a client said.
-pub struct Said {
-    /// Which event.
+/// A received message.
+pub struct ReceivedMessage {
+    /// Name of the event.
     pub event: String,
-    /// With what.
+    /// Payload.
     pub data: Value,
-    /// For the answer.
+    /// Sends the acknowledgement.
     pub ack: AckSender,
 }
 
 /// A connected client.
 pub struct Visitor {
-    /// Who.
-    pub actor: Actor,
-    /// Their name, if they are logged in.
+    /// The authenticated user.
+    pub actor: Principal,
+    /// The user's name, if they are logged in.
     pub username: Option<String>,
-    state: Mutex<State>,
+    state: Mutex<VisitorState>,
 }
 
-struct State {
-    place: Option<Place>,
-    waiting: VecDeque<(SocketRef, Said)>,
+struct VisitorState {
+    place: Option<WorldRef>,
+    queue: VecDeque<(SocketRef, ReceivedMessage)>,
     busy: bool,
-    left: f64,
+    tokens: f64,
     at: Instant,
 }
 
 impl Visitor {
-    /// Somebody who has just come.
-    pub fn new(actor: Actor, username: Option<String>) -> Self {
+    pub fn new(actor: Principal, username: Option<String>) -> Self {
         Self {
             actor,
             username,
-            state: Mutex::new(State {
+            state: Mutex::new(VisitorState {
                 place: None,
-                waiting: VecDeque::new(),
+                queue: VecDeque::new(),
                 busy: false,
-                left: BURST,
+                tokens: BURST,
                 at: Instant::now(),
             }),
         }
     }
 
-    /// The world they have joined.
-    pub fn place(&self) -> Option<Place> {
+    /// The joined world.
+    pub fn place(&self) -> Option<WorldRef> {
         self.state().place.clone()
     }
 
-    /// They are in another one now; gives the one before.
-    pub fn move_to(&self, place: Option<Place>) -> Option<Place> {
+    /// Sets the joined world and returns the previous one.
+    pub fn move_to(&self, place: Option<WorldRef>) -> Option<WorldRef> {
         std::mem::replace(&mut self.state().place, place)
     }
 
-    /// Takes a message. True when nobody works on this client's messages: the
-    /// caller then does, with [`Visitor::next`] until there is none.
+    /// Queues a message. True when no task processes this client's messages: the
+    /// caller must then process them with [`Visitor::next`] until it returns `None`.
     ///
     /// # Errors
-    /// The message, when there were too many.
-    pub fn take(&self, socket: SocketRef, said: Said) -> Result<bool, Said> {
+    /// The message, when the client exceeded its rate limit or its queue is full.
+    pub fn enqueue(
+        &self,
+        socket: SocketRef,
+        message: ReceivedMessage,
+    ) -> Result<bool, ReceivedMessage> {
         let mut state = self.state();
         let now = Instant::now();
         let since = now.duration_since(state.at).as_secs_f64();
         state.at = now;
-        state.left = (state.left + since * PER_SECOND).min(BURST);
-        if state.left < 1.0 || state.waiting.len() >= WAITING_MAX {
-            return Err(said);
+        state.tokens = (state.tokens + since * PER_SECOND).min(BURST);
+        if state.tokens < 1.0 || state.queue.len() >= QUEUE_MAX {
+            return Err(message);
         }
-        state.left -= 1.0;
-        state.waiting.push_back((socket, said));
+        state.tokens -= 1.0;
+        state.queue.push_back((socket, message));
         Ok(!std::mem::replace(&mut state.busy, true))
     }
 
-    /// The next message to work on.
-    pub fn next(&self) -> Option<(SocketRef, Said)> {
+    /// The next queued message.
+    pub fn next(&self) -> Option<(SocketRef, ReceivedMessage)> {
         let mut state = self.state();
-        let next = state.waiting.pop_front();
+        let next = state.queue.pop_front();
         if next.is_none() {
             state.busy = false;
-            // An idle client keeps no room for what it once said.
-            state.waiting.shrink_to_fit();
+            // Free the queue's memory, because most clients are idle.
+            state.queue.shrink_to_fit();
         }
         next
     }
 
-    /// The role, for rights beyond their own things.
+    /// Whether the user has the rights of an admin.
     pub fn is_admin(&self) -> bool {
         self.actor.role >= Role::Admin
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, VisitorState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

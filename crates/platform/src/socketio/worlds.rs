@@ -1,12 +1,12 @@
-//! `world.…` and `ping`: finding, making, entering and leaving worlds.
+//! `world.…` and `ping`: list, create, join and leave worlds.
 
 use serde_json::{Value, json};
 use socketioxide::extract::SocketRef;
 use sqlx::Row;
 
-use super::door::{Answer, Reply, optional, text};
+use super::connection::{HandlerResult, Reply, optional, text};
 use super::visitor::Visitor;
-use super::{To, overseers, room, visits_of};
+use super::{Recipients, observers_room, user_in_world_room, world_room};
 use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
@@ -14,22 +14,22 @@ use crate::fleet::WorldSpec;
 use crate::games::{self, GameRow};
 use crate::join::access::Via;
 use crate::names;
-use crate::remote_commands::{self, LogEnds, Place};
+use crate::remote_commands::{self, LogEnds, WorldRef};
 use crate::texts;
-use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish};
+use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec};
 
-/// What a world of nothing in particular is made of, where it is there.
+/// Default game of new worlds, if it is installed.
 const SANDBOX: &str = "sandbox";
-/// Worlds that one person makes.
+/// Maximum number of worlds per user.
 const WORLDS_PER_USER: i64 = 100;
-/// Worlds, and spells, that all visitors without a session make.
-const MADE_BY_VISITORS: i64 = 5000;
-/// Operations in one `sync_ops`, and of all that a client gets when it comes.
+/// Maximum number of worlds, and of spells, by all visitors without a session.
+const CREATED_BY_VISITORS_MAX: i64 = 5000;
+/// Maximum number of operations per `sync_ops` message, and in total per join.
 const OPS_PER_MESSAGE: i64 = 200;
 const OPS_MAX: usize = 4000;
 
-/// `world.list`; with `castable: true`, only those that the client may cast into now.
-pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+/// `world.list`; with `castable: true`, only worlds where the client may cast now.
+pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let castable = data.get("castable").and_then(Value::as_bool);
     let worlds = match castable.unwrap_or(false) {
         true => worlds::castable::of(platform, &visitor.actor).await?,
@@ -42,11 +42,11 @@ pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answe
 }
 
 /// `world.create`.
-pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let db = platform.db();
     let name = optional(data, "name")?.unwrap_or_default();
     let name = texts::line(&name, NAME_CHARS_MAX);
-    names::check_decent(platform, &name)?;
+    names::check_inoffensive(platform, &name)?;
     let description = optional(data, "description")?.unwrap_or_default();
     let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
     let game = game_of(platform, visitor, optional(data, "game_id")?).await?;
@@ -59,14 +59,14 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
         return Err(ApiError::new(
             axum::http::StatusCode::TOO_MANY_REQUESTS,
             "too_many_worlds",
-            format!("you have {WORLDS_PER_USER} worlds; delete one first"),
+            format!("you have {WORLDS_PER_USER} worlds, which is the maximum; delete one first"),
         ));
     }
     if visitor.username.is_none() {
-        bound_visitors(platform, "worlds").await?;
+        limit_anonymous(platform, "worlds").await?;
     }
     let now = platform.clock().now_ms();
-    let wish = Wish {
+    let wish = NewWorldSpec {
         name: if name.is_empty() { &game.name } else { &name },
         description: &description,
         created_by: &visitor.actor.user_id,
@@ -78,36 +78,36 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
     let world = find(platform, &spec.world_id).await?;
     let sockets = platform.sockets();
     let listed = worlds::public(platform).await?;
-    sockets.tell_all("world.list_updated", &json!({ "worlds": listed }));
-    Ok(Reply::Event("world.created", told(&world)))
+    sockets.broadcast("world.list_updated", &json!({ "worlds": listed }));
+    Ok(Reply::Event("world.created", world_json(&world)))
 }
 
-/// A world as the message itself, and as one field of it.
-fn told(world: &WorldInfo) -> Value {
-    let mut told = json!(world);
-    told["world"] = told.clone();
-    told
+/// A world with its fields in the message, and as one field.
+fn world_json(world: &WorldInfo) -> Value {
+    let mut data = json!(world);
+    data["world"] = data.clone();
+    data
 }
 
-/// Visitors without a session have a new id with every connection: what they
-/// make is bounded together.
+/// Limits what visitors without a session create. They have a new id per connection,
+/// so the limit is global.
 ///
 /// # Errors
-/// 429 that says what to do.
-pub async fn bound_visitors(platform: &Platform, table: &'static str) -> Result<(), ApiError> {
+/// 429 with advice.
+pub async fn limit_anonymous(platform: &Platform, table: &'static str) -> Result<(), ApiError> {
     let count = format!("SELECT COUNT(*) AS made FROM {table} WHERE created_by LIKE $1 ESCAPE '!'");
     let made: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
         .bind("visitor!_%")
         .fetch_one(platform.db())
         .await?
         .try_get("made")?;
-    if made < MADE_BY_VISITORS {
+    if made < CREATED_BY_VISITORS_MAX {
         return Ok(());
     }
     Err(ApiError::new(
         axum::http::StatusCode::TOO_MANY_REQUESTS,
         "too_many_visitors",
-        "visitors have made too much already; log in (POST /login) and connect with the token",
+        "visitors have created too much already; log in (POST /login) and connect with the token",
     ))
 }
 
@@ -137,33 +137,36 @@ async fn find(platform: &Platform, world_id: &str) -> Result<WorldInfo, ApiError
     Ok(world.ok_or_else(worlds::unknown_world)?.info(platform))
 }
 
-/// `world.join`: leaves the world before, and is told what happened here.
+/// `world.join`: leaves the previous world and sends the history of this one.
 pub async fn join(
     platform: &Platform,
     socket: &SocketRef,
     visitor: &Visitor,
     data: &Value,
-) -> Answer {
+) -> HandlerResult {
     let place = destination(platform, data).await?;
     let world_id = place.world_id.clone();
     let row = remote_commands::world(platform, &visitor.actor, &place).await?;
     remote_commands::must_have_room(platform, &visitor.actor, &row).await?;
     let spec = row.spec.clone();
     let world = row.info(platform);
-    // Keeps the row from being swept while somebody looks at it.
+    // Update the last use, so that the sweep does not delete the world.
     worlds::touch(platform.db(), &world_id, platform.clock().now_ms()).await?;
     if let Some(before) = visitor.move_to(Some(place))
         && before.world_id != world_id
     {
-        go_out(socket, visitor, &before.world_id);
+        leave_rooms(socket, visitor, &before.world_id);
     }
-    // Before the log is read: an operation in between is told twice rather than
-    // never, and has a number.
+    // Join the room before reading the log: an operation in between then arrives
+    // twice, not never, and clients can drop duplicates by number.
     let user_id = &visitor.actor.user_id;
-    socket.join([room(&world_id), visits_of(&world_id, user_id)]);
-    let oversees = visitor.is_admin() || made_game(platform, visitor, &spec).await?;
+    socket.join([
+        world_room(&world_id),
+        user_in_world_room(&world_id, user_id),
+    ]);
+    let oversees = visitor.is_admin() || created_game(platform, visitor, &spec).await?;
     if oversees {
-        socket.join(overseers(&world_id));
+        socket.join(observers_room(&world_id));
     }
     let clients = platform.sockets().clients_in(&world_id);
     let ends = remote_commands::log_ends(platform.db(), &world_id).await?;
@@ -176,16 +179,16 @@ pub async fn join(
         "client_id": visitor.actor.user_id,
     });
     let _ = socket.emit("world.joined", &joined);
-    let tell = |event, told: &Value| {
-        let _ = socket.emit(event, told);
+    let send = |event, data: &Value| {
+        let _ = socket.emit(event, data);
     };
     let only = (ends.near_only && !oversees).then_some(user_id.as_str());
-    send_log(platform, &world_id, ends, only, tell).await?;
-    Ok(Reply::Told(joined))
+    send_log(platform, &world_id, ends, only, send).await?;
+    Ok(Reply::Acknowledge(joined))
 }
 
-/// Where somebody wants to go: the world with this id, or with this room code.
-async fn destination(platform: &Platform, data: &Value) -> Result<Place, ApiError> {
+/// The world to join, by id or room code.
+async fn destination(platform: &Platform, data: &Value) -> Result<WorldRef, ApiError> {
     let code = optional(data, "room_code")?;
     let (world_id, via) = match (optional(data, "world_id")?, code) {
         (None, Some(code)) => {
@@ -195,37 +198,39 @@ async fn destination(platform: &Platform, data: &Value) -> Result<Place, ApiErro
         }
         _ => (text(data, "world_id")?, Via::Id),
     };
-    Ok(Place {
+    Ok(WorldRef {
         world_id,
         via,
         joined: true,
     })
 }
 
-/// Tells those who follow a world from outside that it was set back, and what
-/// has happened in it from now on.
+/// Tells Socket.IO clients in a world that it was reset, and sends its new history.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn set_back(platform: &Platform, world_id: &str) -> Result<(), ApiError> {
+/// When the database fails.
+pub async fn send_reset(platform: &Platform, world_id: &str) -> Result<(), ApiError> {
     let sockets = platform.sockets();
     if sockets.clients_in(world_id) == 0 {
         return Ok(());
     }
     let ends = remote_commands::log_ends(platform.db(), world_id).await?;
-    let told = json!({ "world_id": world_id, "set_back": true });
-    sockets.tell_world(world_id, "world_cleared", &told);
-    // Who is told only of what they do has not done any of it now.
-    let hear = match ends.near_only {
-        true => overseers(world_id),
-        false => room(world_id),
+    let data = json!({ "world_id": world_id, "set_back": true });
+    sockets.send_to_world(world_id, "world_cleared", &data);
+    // Clients that receive only their own operations have none in the restored state.
+    let recipients = match ends.near_only {
+        true => observers_room(world_id),
+        false => world_room(world_id),
     };
-    let tell = |event, told: &Value| sockets.tell(To::Rooms(vec![hear.clone()]), event, told);
-    send_log(platform, world_id, ends, None, tell).await
+    let send = |event, data: &Value| {
+        sockets.send(Recipients::Rooms(vec![recipients.clone()]), event, data)
+    };
+    send_log(platform, world_id, ends, None, send).await
 }
 
-/// Whether the game of a world is theirs: whoever plays it can make a world of it.
-async fn made_game(
+/// Whether the user created the world's game. Owning the world is not enough to see
+/// everything in it: every player can create a world of a game.
+async fn created_game(
     platform: &Platform,
     visitor: &Visitor,
     spec: &WorldSpec,
@@ -235,22 +240,22 @@ async fn made_game(
 }
 
 /// Leaves the rooms of a world.
-fn go_out(socket: &SocketRef, visitor: &Visitor, world_id: &str) {
+fn leave_rooms(socket: &SocketRef, visitor: &Visitor, world_id: &str) {
     socket.leave([
-        room(world_id),
-        visits_of(world_id, &visitor.actor.user_id),
-        overseers(world_id),
+        world_room(world_id),
+        user_in_world_room(world_id, &visitor.actor.user_id),
+        observers_room(world_id),
     ]);
 }
 
-/// `sync_ops` with what is in the log, or only with what one person did; or
-/// `sync_complete` when that is nothing.
+/// Sends `sync_ops` with the log, or with one user's part of it; `sync_complete` when
+/// it is empty.
 async fn send_log(
     platform: &Platform,
     world_id: &str,
     ends: LogEnds,
     only: Option<&str>,
-    tell: impl Fn(&'static str, &Value),
+    send: impl Fn(&'static str, &Value),
 ) -> Result<(), ApiError> {
     let mut after = 0;
     let mut sent = 0;
@@ -264,15 +269,15 @@ async fn send_log(
         sent += page.len();
         let more = page.len() as i64 == OPS_PER_MESSAGE && sent < OPS_MAX;
         let ops: Vec<Value> = page.iter().map(|op| super::flat(world_id, op)).collect();
-        let told = json!({
+        let data = json!({
             "world_id": world_id,
             "ops": ops,
             "complete": !more,
-            // Operations up to this one are in the world's checkpoint only.
+            // Operations up to this number are only in the world's checkpoint.
             "checkpoint": ends.checkpoint,
             "newest": ends.newest,
         });
-        tell("sync_ops", &told);
+        send("sync_ops", &data);
         if !more {
             return Ok(());
         }
@@ -283,34 +288,34 @@ async fn send_log(
         "checkpoint": ends.checkpoint,
         "newest": ends.newest,
     });
-    tell("sync_complete", &done);
+    send("sync_complete", &done);
     Ok(())
 }
 
 /// `world.leave`.
-pub fn leave(socket: &SocketRef, visitor: &Visitor) -> Answer {
+pub fn leave(socket: &SocketRef, visitor: &Visitor) -> HandlerResult {
     let left = visitor.move_to(None).map(|place| place.world_id);
     if let Some(world_id) = &left {
-        go_out(socket, visitor, world_id);
+        leave_rooms(socket, visitor, world_id);
     }
     Ok(Reply::Event("world.left", json!({ "left_world_id": left })))
 }
 
-/// `world.get`: the one that is named, or the one they are in.
-pub async fn get(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+/// `world.get`: the named world, or the joined one.
+pub async fn get(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let place = match (optional(data, "world_id")?, visitor.place()) {
         (Some(named), Some(joined)) if named == joined.world_id => joined,
-        (Some(named), _) => Place::named(named),
-        (None, _) => here(visitor)?,
+        (Some(named), _) => WorldRef::named(named),
+        (None, _) => joined_world(visitor)?,
     };
     let world = remote_commands::world(platform, &visitor.actor, &place).await?;
-    let mut info = told(&world.info(platform));
+    let mut info = world_json(&world.info(platform));
     info["clients"] = json!(platform.sockets().clients_in(&place.world_id));
     Ok(Reply::Event("world.info", info))
 }
 
 /// `ping`.
-pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
+pub async fn ping(platform: &Platform, visitor: &Visitor) -> HandlerResult {
     let world = visitor.place().map(|place| place.world_id);
     let (clients, ops) = match &world {
         Some(world_id) => (
@@ -325,8 +330,8 @@ pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
     Ok(Reply::Event("pong", pong))
 }
 
-/// The world they are in.
-pub fn here(visitor: &Visitor) -> Result<Place, ApiError> {
+/// The joined world.
+pub fn joined_world(visitor: &Visitor) -> Result<WorldRef, ApiError> {
     visitor
         .place()
         .ok_or_else(|| ApiError::bad_request("no_world", "join a world first, with world.join"))

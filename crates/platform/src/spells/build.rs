@@ -1,4 +1,4 @@
-//! One build: from what somebody asked for to a revision, stage by stage.
+//! One build: turns a build request into a revision, stage by stage.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,30 +21,30 @@ use crate::texts;
 const SETTINGS: &str = "spell.toml";
 const PROMPT: &str = "prompt.txt";
 
-/// What players are told where no language model is set up.
+/// Message for players where no language model is configured.
 pub const NO_PROMPTS: &str =
     "Spells can't be written from a description here right now. Write the code instead.";
 
-/// Why there is no revision.
+/// Why a build produced no revision.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// What was asked for cannot be built.
+    /// The request cannot be built.
     #[error("{0}")]
-    Refused(String),
-    /// It may work later.
+    Rejected(String),
+    /// A retry may succeed.
     #[error("{0}")]
-    Later(String),
-    /// The job is not ours any more.
+    Retryable(String),
+    /// The job was cancelled or belongs to another worker now.
     #[error("the build was cancelled")]
-    Lost,
+    Cancelled,
 }
 
 impl From<ApiError> for BuildError {
     fn from(error: ApiError) -> Self {
-        if error.is_passing() {
-            BuildError::Later(error.message().to_owned())
+        if error.is_transient() {
+            BuildError::Retryable(error.message().to_owned())
         } else {
-            BuildError::Refused(error.message().to_owned())
+            BuildError::Rejected(error.message().to_owned())
         }
     }
 }
@@ -61,7 +61,7 @@ impl From<std::io::Error> for BuildError {
     }
 }
 
-/// What is known of a spell before it is put together.
+/// The inputs of a build.
 pub struct Prepared {
     code: String,
     settings: SpellSettings,
@@ -70,13 +70,13 @@ pub struct Prepared {
     metadata: Option<serde_json::Value>,
 }
 
-/// What is built, checked, and not stored yet.
+/// A checked revision that is not stored yet.
 pub struct Assembled {
     files: BTreeMap<String, Vec<u8>>,
     prepared: Prepared,
 }
 
-/// Stage `prepare`: finds the code, or has it written.
+/// Stage `prepare`: reads the code, or has the language model write it.
 ///
 /// # Errors
 /// [`BuildError`].
@@ -89,7 +89,8 @@ pub async fn prepare(
     let db = platform.db();
     let spell_id = &job.info.spell_id;
     let spell = drafts::find(db, spell_id).await?;
-    let spell = spell.ok_or_else(|| BuildError::Refused("the spell is gone".to_owned()))?;
+    let spell =
+        spell.ok_or_else(|| BuildError::Rejected("the spell no longer exists".to_owned()))?;
     let parent = match &spell.active_draft_rev {
         Some(revision) => content::find(db, revision).await?,
         None => None,
@@ -99,21 +100,21 @@ pub async fn prepare(
     let (given, prompt) = (filled(&request.code), filled(&request.prompt));
     let code = match (&prompt, given) {
         (None, Some(code)) => {
-            say(format!("from code, {} bytes", code.len()));
+            say(format!("building from code, {} bytes", code.len()));
             code
         }
         (Some(prompt), given) => {
-            say("from a description: a language model writes the code".to_owned());
+            say("building from a description: the language model writes the code".to_owned());
             let code = write(compiler, spell_id, prompt, given).await?;
             say(format!("the model wrote {} bytes", code.len()));
             code
         }
         (None, None) => {
-            // The newest revision again, with other settings.
-            let nothing = || BuildError::Refused("there is nothing to build".to_owned());
+            // No code and no prompt: rebuild the newest revision with other settings.
+            let nothing = || BuildError::Rejected("there is nothing to build".to_owned());
             let newest = parent.as_ref().ok_or_else(nothing)?;
             let (_, bytes) = content::file(platform, newest, ENTRY).await?;
-            say("from the newest revision".to_owned());
+            say("building from the newest revision".to_owned());
             String::from_utf8_lossy(&bytes).into_owned()
         }
     };
@@ -137,25 +138,30 @@ async fn write(
 ) -> Result<String, BuildError> {
     let (compiler, spell_id) = (compiler.clone(), spell_id.to_owned());
     let prompt = prompt.to_owned();
-    // A model takes its time, and its client blocks.
+    // The client of the language model blocks for a long time.
     let written =
         tokio::task::spawn_blocking(move || compiler.write(&spell_id, &prompt, code.as_deref()));
     match written.await {
         Ok(Ok(code)) => Ok(code),
-        Ok(Err(WriteError::Never(why))) => Err(BuildError::Refused(why)),
-        Ok(Err(WriteError::Later(detail))) => {
-            tracing::warn!(detail, "the language model gave no answer");
-            Err(BuildError::Later("the language model is busy".to_owned()))
+        Ok(Err(WriteError::Rejected(why))) => Err(BuildError::Rejected(why)),
+        Ok(Err(WriteError::Retryable(detail))) => {
+            tracing::warn!(detail, "language model request failed");
+            Err(BuildError::Retryable(
+                "the language model is busy".to_owned(),
+            ))
         }
         Ok(Err(WriteError::Unavailable(detail))) => {
-            tracing::warn!(detail, "spells cannot be written from descriptions");
-            Err(BuildError::Refused(NO_PROMPTS.to_owned()))
+            tracing::warn!(detail, "language model unavailable");
+            Err(BuildError::Rejected(NO_PROMPTS.to_owned()))
         }
-        Err(_) => Err(BuildError::Later("the language model is busy".to_owned())),
+        Err(_) => Err(BuildError::Retryable(
+            "the language model is busy".to_owned(),
+        )),
     }
 }
 
-/// What was given now, else what the last revision had, else the default.
+/// The settings of the request, with those of the last revision and the defaults as
+/// fallbacks.
 fn settings_of(
     request: &BuildRequest,
     before: Option<&SpellManifest>,
@@ -190,7 +196,7 @@ fn settings_of(
     }
 }
 
-/// Stage `assemble_package`: the files of the revision.
+/// Stage `assemble_package`: creates the files of the revision.
 pub fn assemble(prepared: Prepared) -> Assembled {
     let mut files = BTreeMap::from([
         (ENTRY.to_owned(), prepared.code.clone().into_bytes()),
@@ -205,29 +211,29 @@ pub fn assemble(prepared: Prepared) -> Assembled {
     Assembled { files, prepared }
 }
 
-/// Stage `validate`: the settings and the code, as a world will read them.
+/// Stage `validate`: checks the settings and compiles the code as a world would.
 ///
 /// # Errors
-/// What is wrong, with its line.
+/// The first problem, with its line.
 pub async fn validate(
     compiler: &Arc<dyn SpellCompiler>,
     spell_id: &str,
     assembled: &Assembled,
 ) -> Result<(), BuildError> {
-    format::check(spell_id, &assembled.files).map_err(BuildError::Refused)?;
+    format::check(spell_id, &assembled.files).map_err(BuildError::Rejected)?;
     let (compiler, spell_id) = (compiler.clone(), spell_id.to_owned());
     let code = assembled.prepared.code.clone();
     let checked = tokio::task::spawn_blocking(move || compiler.check(&spell_id, &code));
     match checked.await {
-        Ok(checked) => checked.map_err(BuildError::Refused),
-        Err(_) => Err(BuildError::Refused(
-            "the compiler gave up on this code".to_owned(),
+        Ok(checked) => checked.map_err(BuildError::Rejected),
+        Err(_) => Err(BuildError::Rejected(
+            "the compiler crashed on this code".to_owned(),
         )),
     }
 }
 
-/// Stage `finalize`: stores the files and makes the revision the draft, all or
-/// nothing, unless the job was cancelled.
+/// Stage `finalize`: stores the files and makes the revision the draft, in one
+/// transaction, unless the job was cancelled.
 ///
 /// # Errors
 /// [`BuildError`].
@@ -270,9 +276,9 @@ pub async fn finalize(
     .execute(&mut *transaction)
     .await?;
     if ours.rows_affected() == 0 {
-        return Err(BuildError::Lost);
+        return Err(BuildError::Cancelled);
     }
-    // Whoever said what they started from is not to hide what came since.
+    // A build with a stated parent must not overwrite a newer draft.
     let expected = job.request.parent_revision_id.clone().unwrap_or_default();
     let moved = sqlx::query(
         "UPDATE spells SET active_draft_rev = $1, version_count = version_count + 1, updated_at = $2,
@@ -315,8 +321,9 @@ pub async fn finalize(
         created_by: job.created_by.clone(),
         created_at: rfc3339(now),
     };
-    let text = serde_json::to_string(&manifest)
-        .map_err(|_| BuildError::Refused("the settings have a number that is none".to_owned()))?;
+    let text = serde_json::to_string(&manifest).map_err(|_| {
+        BuildError::Rejected("the settings contain a number that is not finite".to_owned())
+    })?;
     sqlx::query(
         "INSERT INTO revisions (revision_id, spell_id, parent_revision_id, channel, version,
            manifest_json, created_by, created_at) VALUES ($1, $2, $3, 'draft', $4, $5, $6, $7)",

@@ -1,47 +1,48 @@
-//! Casts from outside of a world: which revision, whether this person
-//! may, and then the world decides the rest.
+//! Casts requested from outside a world: selects the revision and checks permissions;
+//! the world decides the rest.
 
 use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use serde_json::Value;
 
-use super::{Actor, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell};
+use super::{
+    Principal, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell,
+};
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
 use crate::error::ApiError;
-use crate::remote_commands::{self, Place};
+use crate::remote_commands::{self, WorldRef};
 
-/// Bytes of what a caster gives along.
+/// Maximum size of the cast parameters.
 const PARAMS_BYTES_MAX: usize = 8 * 1024;
 
-/// What is to be cast.
+/// A cast request.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    /// Which spell.
+pub struct CastRequest {
     pub spell_id: String,
-    /// Which revision; the stable one without it.
+    /// The revision; default the stable one.
     pub revision_id: Option<String>,
-    /// What the caster gives along.
+    /// Parameters for the spell's script.
     pub params: Value,
 }
 
-/// Casts a spell in a world. The world tells everybody.
+/// Casts a spell in a world. The world broadcasts the cast to its players.
 ///
 /// # Errors
-/// Why not.
+/// When the user may not cast the spell, or the world rejects the cast.
 pub async fn cast(
     platform: &Platform,
-    actor: &Actor,
-    place: &Place,
-    wanted: &Wanted,
+    actor: &Principal,
+    place: &WorldRef,
+    request: &CastRequest,
 ) -> Result<(), ApiError> {
-    if wanted.params.to_string().len() > PARAMS_BYTES_MAX {
-        let message = format!("params has more than {PARAMS_BYTES_MAX} bytes");
+    if request.params.to_string().len() > PARAMS_BYTES_MAX {
+        let message = format!("params may have at most {PARAMS_BYTES_MAX} bytes");
         return Err(ApiError::bad_request("params_too_large", message));
     }
-    let spec = remote_commands::world_to_change(platform, actor, place)
+    let spec = remote_commands::editable_world(platform, actor, place)
         .await?
         .spec;
-    let (name, revision) = choose(platform, actor, wanted).await?;
+    let (name, revision) = choose(platform, actor, request).await?;
     let server = platform.fleet().wake(&spec).await?;
     let request = OutsideRequest::Cast {
         by: actor.user_id.clone(),
@@ -49,14 +50,14 @@ pub async fn cast(
         revision: revision
             .as_ref()
             .map(|(revision, _)| revision.revision_id.clone()),
-        params: wanted.params.clone(),
+        params: request.params.clone(),
     };
     let mut taught = false;
     loop {
-        match remote_commands::ask(platform, &server, &request).await? {
+        match remote_commands::send(platform, &server, &request).await? {
             OutsideReply::Done => return Ok(()),
             OutsideReply::Refused { code, message } => match &revision {
-                // It does not know this revision yet.
+                // The world has not loaded this revision yet.
                 Some((revision, channel)) if code == "no_such_spell" && !taught => {
                     teach::teach(platform, &server, revision, *channel).await?;
                     taught = true;
@@ -67,24 +68,24 @@ pub async fn cast(
     }
 }
 
-/// What the spell is known by in worlds, and the revision to teach; none for
-/// one that ships with the world's game.
+/// The spell's name in worlds, and the revision to teach; no revision for a spell of
+/// the world's own game.
 async fn choose(
     platform: &Platform,
-    actor: &Actor,
-    wanted: &Wanted,
+    actor: &Principal,
+    request: &CastRequest,
 ) -> Result<(String, Option<(RevisionInfo, SpellChannel)>), ApiError> {
     let db = platform.db();
-    let spell_id = &wanted.spell_id;
+    let spell_id = &request.spell_id;
     let Some(spell) = drafts::find(db, spell_id).await? else {
-        // The world may have one of its own.
+        // The world's game may include this spell.
         if frolic_package::spells::is_id(spell_id) {
             return Ok((spell_id.clone(), None));
         }
         return Err(unknown_spell());
     };
     refuse_taken_down(&spell)?;
-    let (revision_id, channel) = match &wanted.revision_id {
+    let (revision_id, channel) = match &request.revision_id {
         Some(revision) => (revision.clone(), channel_of(&spell, revision, actor)?),
         None => active_for(&spell, actor)?,
     };
@@ -96,8 +97,13 @@ async fn choose(
     Ok((name, Some((revision, channel))))
 }
 
-/// Where a revision is active; makers may cast any of their own.
-fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<SpellChannel, ApiError> {
+/// The channel where a revision is active. Creators may cast any of their own
+/// revisions.
+fn channel_of(
+    spell: &SpellInfo,
+    revision: &str,
+    actor: &Principal,
+) -> Result<SpellChannel, ApiError> {
     let is = |active: &Option<String>| active.as_deref() == Some(revision);
     if is(&spell.active_stable_rev) {
         Ok(SpellChannel::Stable)
@@ -109,12 +115,12 @@ fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<SpellC
         Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "revision_not_active",
-            "this revision is not active; leave revision_id out to cast the one that is",
+            "this revision is not active; omit revision_id to cast the active one",
         ))
     }
 }
 
-fn active_for(spell: &SpellInfo, actor: &Actor) -> Result<(String, SpellChannel), ApiError> {
+fn active_for(spell: &SpellInfo, actor: &Principal) -> Result<(String, SpellChannel), ApiError> {
     if let Some(stable) = &spell.active_stable_rev {
         return Ok((stable.clone(), SpellChannel::Stable));
     }
@@ -127,7 +133,7 @@ fn active_for(spell: &SpellInfo, actor: &Actor) -> Result<(String, SpellChannel)
         None => Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "spell_not_published",
-            "this spell has no revision that you may cast; its maker has to publish one",
+            "this spell has no revision that you may cast; its creator must publish one",
         )),
     }
 }

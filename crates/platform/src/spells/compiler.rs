@@ -1,18 +1,19 @@
-//! What turns words into spells: given by the binary, which knows the Luau
-//! compiler and the language model. The control plane knows neither.
+//! Interface to the Luau compiler and the language model. The binary implements it,
+//! because this crate depends on neither.
 
-/// Compiles spells and has them written. Both calls may block.
+/// Compiles spells and writes them from descriptions. Both calls may block.
 pub trait SpellCompiler: Send + Sync {
-    /// Compiles the code of a spell as a world will.
+    /// Compiles the code of a spell as a world would.
     ///
     /// # Errors
     /// What is wrong with it, with the line.
     fn check(&self, spell_id: &str, code: &str) -> Result<(), String>;
 
-    /// Whether spells can be written from a description here; cheap, and asked for each page.
-    fn writes(&self) -> bool;
+    /// Whether a language model is configured. Must be cheap: it is called for each
+    /// page.
+    fn supports_prompts(&self) -> bool;
 
-    /// Writes the code of a spell from a description, or changes `code` by it.
+    /// Writes the code of a spell from a description, or changes `code` accordingly.
     ///
     /// # Errors
     /// [`WriteError`].
@@ -23,13 +24,14 @@ pub trait SpellCompiler: Send + Sync {
 /// Why no code was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// It may work later. The text is for the operator.
+    /// A retry may succeed. The text is for the operator.
     #[error("{0}")]
-    Later(String),
-    /// It will not work as it is. The text is for whoever asked.
+    Retryable(String),
+    /// A retry would fail too. The text is for the user.
     #[error("{0}")]
-    Never(String),
-    /// The operator has to do something first; players are told no more than that it does not work.
+    Rejected(String),
+    /// The operator must fix the configuration. The text is for the operator; players
+    /// only learn that the feature is unavailable.
     #[error("{0}")]
     Unavailable(String),
 }

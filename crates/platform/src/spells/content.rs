@@ -1,12 +1,12 @@
-//! Revisions and their files, for whoever may see them: everybody what was
-//! published, the maker everything.
+//! Revisions and their files. Published ones are visible to everyone, drafts to their
+//! creator.
 
 use bytes::Bytes;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
 use super::drafts;
-use super::{Actor, unknown_revision, unknown_spell};
+use super::{Principal, unknown_revision, unknown_spell};
 use crate::Platform;
 use crate::api::{RevisionInfo, RevisionList, SpellChannel, SpellFile, SpellManifest};
 use crate::clock::rfc3339;
@@ -23,10 +23,10 @@ pub const ENTRY: &str = "spell.luau";
 /// A page of a spell's revisions, the newest first.
 ///
 /// # Errors
-/// 404 when there is no such spell for this person.
+/// 404 when the spell does not exist or is not visible to the user.
 pub async fn revisions(
     db: &AnyPool,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
     page: Page,
 ) -> Result<RevisionList, ApiError> {
@@ -60,13 +60,13 @@ pub async fn revisions(
     })
 }
 
-/// One revision, if this person may see it.
+/// One revision.
 ///
 /// # Errors
-/// 404.
+/// 404 when it does not exist or is not visible to the user.
 pub async fn revision(
     db: &AnyPool,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
     revision_id: &str,
 ) -> Result<RevisionInfo, ApiError> {
@@ -86,9 +86,9 @@ pub async fn revision(
 /// The revision with this id.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn find(db: &AnyPool, revision_id: &str) -> Result<Option<RevisionInfo>, sqlx::Error> {
-    if !super::is_made_id(revision_id) {
+    if !super::is_generated_id(revision_id) {
         return Ok(None);
     }
     let query = format!("SELECT {COLUMNS} FROM revisions WHERE revision_id = $1");
@@ -100,7 +100,7 @@ pub async fn find(db: &AnyPool, revision_id: &str) -> Result<Option<RevisionInfo
         .transpose()
 }
 
-/// A file of a revision that was found already.
+/// A file of a revision.
 ///
 /// # Errors
 /// 404 when the revision has no such file.
@@ -118,7 +118,7 @@ pub async fn file(
             .collect();
         ApiError::not_found(
             "file_not_found",
-            format!("this revision has only {}", paths.join(", ")),
+            format!("this revision has only these files: {}", paths.join(", ")),
         )
     };
     let files = revision.manifest.files.iter();
@@ -131,7 +131,7 @@ pub async fn file(
 fn read(row: &AnyRow) -> Result<RevisionInfo, sqlx::Error> {
     let text: String = row.try_get("manifest_json")?;
     let manifest: SpellManifest = serde_json::from_str(&text)
-        .map_err(|error| sqlx::Error::Decode(format!("a manifest is damaged: {error}").into()))?;
+        .map_err(|error| sqlx::Error::Decode(format!("invalid spell manifest: {error}").into()))?;
     let parent: String = row.try_get("parent_revision_id")?;
     Ok(RevisionInfo {
         revision_id: row.try_get("revision_id")?,

@@ -1,11 +1,11 @@
-//! Spells as rows: begun, found, listed.
+//! Spell rows: create, find, list.
 
 use frolic_package::spells::is_id;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
 use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, id_of};
-use super::{Actor, unknown_spell};
+use super::{Principal, unknown_spell};
 use crate::Platform;
 use crate::api::{CreateSpellRequest, DraftCreated, SpellInfo, SpellList};
 use crate::clock::rfc3339;
@@ -15,29 +15,29 @@ use crate::ids;
 use crate::paging::Page;
 use crate::texts;
 
-/// Spells that one person may have.
+/// Maximum number of spells per user.
 const SPELLS_PER_USER: i64 = 500;
 const COLUMNS: &str = "spell_id, display_name, description, created_by, active_draft_rev, \
      active_beta_rev, active_stable_rev, version_count, taken_down, created_at, updated_at";
 
-/// Which spells are wanted.
+/// Filter of a list of spells.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    /// Part of the name or description.
+pub struct SpellFilter {
+    /// Substring of the name or description.
     pub query: String,
-    /// Only of this maker, drafts too. Otherwise what is published, and own.
+    /// List only the user's own spells, including drafts; otherwise published and own
+    /// ones.
     pub mine: bool,
-    /// Which part of them.
     pub page: Page,
 }
 
-/// Begins a spell, or gives the one of that id when it is theirs.
+/// Creates a spell, or returns the existing one with this id if the user owns it.
 ///
 /// # Errors
-/// 400 for an id that is none, 409 for one that is taken, 429 for too many.
+/// 400 for an invalid id, 409 for an id that is taken, 429 for too many spells.
 pub async fn create(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     request: &CreateSpellRequest,
 ) -> Result<DraftCreated, ApiError> {
     let db = platform.db();
@@ -51,17 +51,17 @@ pub async fn create(
         Some(_) => {
             return Err(ApiError::bad_request(
                 "invalid_spell_id",
-                "the id of a spell has 1 to 64 small letters, digits, _ and -",
+                "a spell id has 1 to 64 lower-case letters, digits, _ and -",
             ));
         }
-        None => made_up_id(name.as_deref().unwrap_or("spell")),
+        None => generate_id(name.as_deref().unwrap_or("spell")),
     };
     if let Some(spell) = find(db, &spell_id).await? {
         if !actor.owns(&spell.created_by) {
             return Err(ApiError::new(
                 axum::http::StatusCode::CONFLICT,
                 "spell_id_taken",
-                "somebody else has a spell of this id; choose another",
+                "this spell id is taken by another user; choose another",
             ));
         }
         return Ok(DraftCreated {
@@ -79,7 +79,10 @@ pub async fn create(
         return Err(ApiError::new(
             axum::http::StatusCode::TOO_MANY_REQUESTS,
             "too_many_spells",
-            format!("you have {SPELLS_PER_USER} spells; change one of them instead"),
+            format!(
+                "you have {SPELLS_PER_USER} spells, which is the maximum; change one of them \
+                instead"
+            ),
         ));
     }
     let now = platform.clock().now_ms();
@@ -97,7 +100,7 @@ pub async fn create(
     .execute(db)
     .await?;
     let spell = find(db, &spell_id).await?.ok_or_else(unknown_spell)?;
-    // Somebody else may have been faster.
+    // Another request may have created it concurrently.
     actor.must_own(&spell.created_by)?;
     Ok(DraftCreated {
         spell_id,
@@ -106,7 +109,7 @@ pub async fn create(
     })
 }
 
-fn made_up_id(name: &str) -> String {
+fn generate_id(name: &str) -> String {
     let random = hex::encode(ids::random_bytes::<4>());
     let stem = id_of(name);
     if stem.is_empty() {
@@ -119,9 +122,10 @@ fn made_up_id(name: &str) -> String {
 /// The spell with this id.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn find(db: &AnyPool, spell_id: &str) -> Result<Option<SpellInfo>, sqlx::Error> {
-    // What cannot be an id is not asked for: not every text is one to a database.
+    // Do not query texts that cannot be an id: some of them are invalid as database
+    // text.
     if !is_id(spell_id) {
         return Ok(None);
     }
@@ -134,11 +138,11 @@ pub async fn find(db: &AnyPool, spell_id: &str) -> Result<Option<SpellInfo>, sql
         .transpose()
 }
 
-/// The spell, as far as this person may know of it.
+/// The spell as this user may see it.
 ///
 /// # Errors
-/// 404.
-pub async fn show(db: &AnyPool, actor: &Actor, spell_id: &str) -> Result<SpellInfo, ApiError> {
+/// 404 when it does not exist or is not visible to the user.
+pub async fn show(db: &AnyPool, actor: &Principal, spell_id: &str) -> Result<SpellInfo, ApiError> {
     let spell = find(db, spell_id).await?.ok_or_else(unknown_spell)?;
     let published = spell.active_beta_rev.is_some() || spell.active_stable_rev.is_some();
     if published && !spell.taken_down || actor.owns(&spell.created_by) {
@@ -148,28 +152,28 @@ pub async fn show(db: &AnyPool, actor: &Actor, spell_id: &str) -> Result<SpellIn
     }
 }
 
-/// A page of spells: what is published, and own drafts.
+/// A page of spells: published ones, and the user's own.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn list(
     platform: &Platform,
-    actor: &Actor,
-    wanted: &Wanted,
+    actor: &Principal,
+    filter: &SpellFilter,
 ) -> Result<SpellList, sqlx::Error> {
     let db = platform.db();
-    let page = wanted.page;
-    let whose = if wanted.mine {
+    let page = filter.page;
+    let whose = if filter.mine {
         "created_by = $1"
     } else {
         "(created_by = $1 OR taken_down = 0 AND (active_stable_rev <> '' OR active_beta_rev <> ''))"
     };
-    let filter = format!(
+    let condition = format!(
         "{whose} AND (LOWER(display_name) LIKE $2 ESCAPE '!' OR LOWER(description) LIKE $2 ESCAPE '!'
            OR spell_id LIKE $2 ESCAPE '!')"
     );
-    let pattern = pattern(&wanted.query);
-    let count = format!("SELECT COUNT(*) AS total FROM spells WHERE {filter}");
+    let pattern = pattern(&filter.query);
+    let count = format!("SELECT COUNT(*) AS total FROM spells WHERE {condition}");
     let total: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
         .bind(&actor.user_id)
         .bind(&pattern)
@@ -177,7 +181,7 @@ pub async fn list(
         .await?
         .try_get("total")?;
     let select = format!(
-        "SELECT {COLUMNS} FROM spells WHERE {filter}
+        "SELECT {COLUMNS} FROM spells WHERE {condition}
          ORDER BY updated_at DESC, spell_id LIMIT $3 OFFSET $4"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(select))
@@ -192,7 +196,7 @@ pub async fn list(
         total: to_u32(total),
         page: page.page,
         per_page: page.per_page,
-        prompts: platform.spell_compiler().writes(),
+        prompts: platform.spell_compiler().supports_prompts(),
     })
 }
 

@@ -1,11 +1,11 @@
-//! The queue of builds: rows that workers take with a lease. A
-//! worker that died loses its lease, and another one begins again; a job that
-//! was cancelled never makes a revision.
+//! The build queue. Workers claim rows with a lease. When a worker dies, its lease
+//! expires and another worker restarts the job. A cancelled job never produces a
+//! revision.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
-use super::{Actor, content::ENTRY, drafts, unknown_revision};
+use super::{Principal, content::ENTRY, drafts, unknown_revision};
 use crate::Platform;
 use crate::api::{BuildRequest, BuildStarted, CreateSpellRequest, JobInfo, JobStatus};
 use crate::clock::rfc3339;
@@ -13,45 +13,45 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::ids;
 
-/// How long a worker has a job for itself, unless it asks for longer.
+/// Duration of a worker's lease on a job; each progress note extends it.
 pub const LEASE_MS: i64 = 30_000;
-/// Times that a job is begun.
+/// Maximum number of attempts per job.
 pub const ATTEMPTS_MAX: u32 = 4;
-/// Bytes of code.
+/// Maximum size of the code.
 pub const CODE_BYTES_MAX: usize = 48 * 1024;
-/// Bytes of a description in plain language.
+/// Maximum size of a prompt.
 pub const PROMPT_BYTES_MAX: usize = 8 * 1024;
-/// Bytes of what a build puts into the manifest for other programs.
+/// Maximum size of the metadata that a build adds to the manifest.
 const METADATA_BYTES_MAX: usize = 4096;
-/// Jobs of one person that are not finished.
+/// Maximum number of unfinished jobs per user.
 const OPEN_PER_USER: i64 = 10;
-/// Jobs of all that are not finished.
+/// Maximum number of unfinished jobs in total.
 const OPEN_MAX: i64 = 1000;
-/// Revisions of one spell.
+/// Maximum number of revisions per spell.
 const REVISIONS_MAX: u32 = 2000;
-/// How long finished jobs are kept.
-const KEEP_MS: i64 = 30 * 24 * 3600 * 1000;
+/// How long finished jobs are retained.
+const RETENTION_MS: i64 = 30 * 24 * 3600 * 1000;
 const COLUMNS: &str = "job_id, draft_id, status, stage, progress_pct, logs, error_message, \
      result_revision_id, request, created_by, attempts, created_at, updated_at";
 
 /// A row of `jobs`.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What everybody may know.
+    /// The public part.
     pub info: JobInfo,
-    /// Who asked.
+    /// The user who requested the build.
     pub created_by: String,
-    /// For what.
     pub request: BuildRequest,
 }
 
-/// Puts a build into the queue; the spell is begun when there is none.
+/// Enqueues a build; creates the spell if it does not exist.
 ///
 /// # Errors
-/// 400 for nothing to build, 403, 409 for a draft that changed meanwhile, 429.
+/// 400 for an empty or invalid request, 403, 409 for a draft that changed in the
+/// meantime, 429.
 pub async fn start(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
     request: BuildRequest,
 ) -> Result<BuildStarted, ApiError> {
@@ -59,13 +59,14 @@ pub async fn start(
     if !frolic_package::spells::is_id(spell_id) {
         return Err(ApiError::not_found(
             "spell_not_found",
-            "there is no such spell, and none can be called so: an id has 1 to 64 small letters, digits, _ and -",
+            "spell not found, and the id is invalid for a new one: an id has 1 to 64 lower-case \
+                letters, digits, _ and -",
         ));
     }
     let db = platform.db();
     let filled =
         |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
-    if filled(&request.prompt) && !platform.spell_compiler().writes() {
+    if filled(&request.prompt) && !platform.spell_compiler().supports_prompts() {
         return Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "prompts_unavailable",
@@ -74,7 +75,7 @@ pub async fn start(
     }
     let empty = !filled(&request.code) && !filled(&request.prompt);
     if empty {
-        // Asking for nothing must not leave a draft behind.
+        // Reject an empty request before creating a draft for it.
         let known = sqlx::query("SELECT spell_id FROM spells WHERE spell_id = $1")
             .bind(spell_id)
             .fetch_optional(db)
@@ -105,14 +106,19 @@ pub async fn start(
         return Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "too_many_revisions",
-            format!("a spell has at most {REVISIONS_MAX} revisions; go on with a new one"),
+            format!(
+                "a spell may have at most {REVISIONS_MAX} revisions; continue with a new spell"
+            ),
         ));
     }
     check_room(db, actor).await?;
     let job_id = ids::new_id("job");
     let now = platform.clock().now_ms();
     let text = serde_json::to_string(&request).map_err(|_| {
-        ApiError::bad_request("invalid_options", "options has a number that is none")
+        ApiError::bad_request(
+            "invalid_options",
+            "options contains a number that is not finite",
+        )
     })?;
     sqlx::query(
         "INSERT INTO jobs (job_id, draft_id, spell_id, status, stage, progress_pct, logs, error_message,
@@ -134,12 +140,12 @@ pub async fn start(
     })
 }
 
-/// 409 for a build of a draft that is not the newest any more.
+/// 409 for a build that is based on an outdated draft.
 pub fn draft_changed(newest: Option<&str>) -> ApiError {
     ApiError::new(
         axum::http::StatusCode::CONFLICT,
         "draft_changed",
-        "the draft was built again meanwhile; look at the newest revision first",
+        "the draft was built again in the meantime; look at the newest revision first",
     )
     .with_details(serde_json::json!({ "active_draft_rev": newest }))
 }
@@ -154,7 +160,7 @@ fn check(request: &BuildRequest) -> Result<(), ApiError> {
             return Err(ApiError::new(
                 axum::http::StatusCode::PAYLOAD_TOO_LARGE,
                 "too_long",
-                format!("{name} has {found} bytes; at most {most} are taken"),
+                format!("{name} has {found} bytes; the maximum is {most}"),
             ));
         }
     }
@@ -167,7 +173,7 @@ fn check(request: &BuildRequest) -> Result<(), ApiError> {
     {
         return Err(ApiError::bad_request(
             "invalid_options",
-            format!("metadata is an object of at most {METADATA_BYTES_MAX} bytes of JSON"),
+            format!("metadata must be an object of at most {METADATA_BYTES_MAX} bytes of JSON"),
         ));
     }
     for (name, value, most) in [
@@ -178,14 +184,14 @@ fn check(request: &BuildRequest) -> Result<(), ApiError> {
         if value.is_some_and(|value| !(0.0..=most).contains(&value)) {
             return Err(ApiError::bad_request(
                 "invalid_options",
-                format!("{name} is a number from 0 to {most}"),
+                format!("{name} must be a number from 0 to {most}"),
             ));
         }
     }
     Ok(())
 }
 
-async fn check_room(db: &AnyPool, actor: &Actor) -> Result<(), ApiError> {
+async fn check_room(db: &AnyPool, actor: &Principal) -> Result<(), ApiError> {
     let row = sqlx::query(
         "SELECT COUNT(*) AS open,
            CAST(COALESCE(SUM(CASE WHEN created_by = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) AS own
@@ -198,22 +204,22 @@ async fn check_room(db: &AnyPool, actor: &Actor) -> Result<(), ApiError> {
         return Err(ApiError::new(
             axum::http::StatusCode::TOO_MANY_REQUESTS,
             "too_many_builds",
-            format!("{OPEN_PER_USER} of your builds are not finished; wait for one, or cancel it"),
+            format!("{OPEN_PER_USER} of your builds are unfinished; wait for one or cancel it"),
         ));
     }
     if row.try_get::<i64, _>("open")? >= OPEN_MAX {
-        let message = "too many builds wait already; try again later";
+        let message = "the build queue is full; try again later";
         return Err(ApiError::unavailable("queue_full", message, 10));
     }
     Ok(())
 }
 
-/// How far the job with this id is, for anybody: only whoever asked for it sees what was said on
-/// the way, which may repeat their code.
+/// The progress of a job, for any user. The log and the error are only for the user
+/// who requested it, because they may contain their code.
 ///
 /// # Errors
-/// 404.
-pub async fn progress(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<JobInfo, ApiError> {
+/// 404 when the job does not exist.
+pub async fn progress(db: &AnyPool, actor: &Principal, job_id: &str) -> Result<JobInfo, ApiError> {
     let job = find(db, job_id).await?.ok_or_else(unknown_job)?;
     let mut info = job.info;
     if !actor.owns(&job.created_by) {
@@ -224,14 +230,14 @@ pub async fn progress(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<JobIn
 }
 
 fn unknown_job() -> ApiError {
-    ApiError::not_found("job_not_found", "There is no such build (any more).")
+    ApiError::not_found("job_not_found", "build not found")
 }
 
-/// The job with this id, for whoever asked for it.
+/// The job with this id, for the user who requested it.
 ///
 /// # Errors
-/// 404.
-pub async fn show(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<Job, ApiError> {
+/// 404 when it does not exist or belongs to another user.
+pub async fn show(db: &AnyPool, actor: &Principal, job_id: &str) -> Result<Job, ApiError> {
     let job = find(db, job_id).await?;
     job.filter(|job| actor.owns(&job.created_by))
         .ok_or_else(unknown_job)
@@ -240,10 +246,10 @@ pub async fn show(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<Job, ApiE
 /// The newest builds of a spell.
 ///
 /// # Errors
-/// 403, 404.
+/// 403 for another user's spell, 404 when the spell does not exist.
 pub async fn of_spell(
     db: &AnyPool,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
 ) -> Result<Vec<JobInfo>, ApiError> {
     let spell = drafts::show(db, actor, spell_id).await?;
@@ -259,11 +265,11 @@ pub async fn of_spell(
     Ok(jobs.collect::<Result<_, sqlx::Error>>()?)
 }
 
-/// Stops a build. One that is worked on stops before its next stage.
+/// Cancels a build. A running build stops before its next stage.
 ///
 /// # Errors
-/// 404; 409 when it is over.
-pub async fn cancel(platform: &Platform, actor: &Actor, job_id: &str) -> Result<Job, ApiError> {
+/// 404 when it does not exist; 409 when it is finished.
+pub async fn cancel(platform: &Platform, actor: &Principal, job_id: &str) -> Result<Job, ApiError> {
     let db = platform.db();
     show(db, actor, job_id).await?;
     let now = platform.clock().now_ms();
@@ -288,7 +294,7 @@ pub async fn cancel(platform: &Platform, actor: &Actor, job_id: &str) -> Result<
             return Err(ApiError::new(
                 axum::http::StatusCode::CONFLICT,
                 "job_over",
-                "this build is over already",
+                "this build is finished already",
             ));
         }
     }
@@ -298,9 +304,9 @@ pub async fn cancel(platform: &Platform, actor: &Actor, job_id: &str) -> Result<
 /// The job with this id.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn find(db: &AnyPool, job_id: &str) -> Result<Option<Job>, sqlx::Error> {
-    if !super::is_made_id(job_id) {
+    if !super::is_generated_id(job_id) {
         return Ok(None);
     }
     let query = format!("SELECT {COLUMNS} FROM jobs WHERE job_id = $1");
@@ -312,10 +318,10 @@ pub async fn find(db: &AnyPool, job_id: &str) -> Result<Option<Job>, sqlx::Error
         .transpose()
 }
 
-/// Takes a job that waits, or whose worker is gone.
+/// Claims a waiting job, or one whose lease expired.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn claim(db: &AnyPool, owner: &str, now: i64) -> Result<Option<Job>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT job_id FROM jobs WHERE (status = 'queued' AND run_after <= $1)
@@ -327,7 +333,7 @@ pub async fn claim(db: &AnyPool, owner: &str, now: i64) -> Result<Option<Job>, s
     .await?;
     for row in rows {
         let job_id: String = row.try_get("job_id")?;
-        // Whoever changes the row has it; another worker may have been faster.
+        // The update decides: another worker may have claimed the row first.
         let taken = sqlx::query(
             "UPDATE jobs SET status = 'running', lease_owner = $1, lease_until = $2,
                attempts = attempts + 1, updated_at = $3
@@ -349,35 +355,33 @@ pub async fn claim(db: &AnyPool, owner: &str, now: i64) -> Result<Option<Job>, s
     Ok(None)
 }
 
-/// What a worker says of its job.
-pub struct Note<'a> {
-    /// Where it is.
+/// A worker's progress report.
+pub struct ProgressReport<'a> {
     pub stage: &'a str,
-    /// How far.
     pub progress_pct: u32,
-    /// All lines so far.
+    /// All log lines so far.
     pub logs: &'a [String],
 }
 
-/// Notes progress and keeps the lease. False when the job is not this
-/// worker's any more, or was cancelled.
+/// Stores progress and extends the lease. False when the job was cancelled or belongs
+/// to another worker now.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn note(
+/// When the database fails.
+pub async fn report_progress(
     db: &AnyPool,
     owner: &str,
     job_id: &str,
-    note: &Note<'_>,
+    report: &ProgressReport<'_>,
     now: i64,
 ) -> Result<bool, sqlx::Error> {
     let noted = sqlx::query(
         "UPDATE jobs SET stage = $1, progress_pct = $2, logs = $3, lease_until = $4, updated_at = $5
          WHERE job_id = $6 AND lease_owner = $7 AND status = 'running' AND cancel_requested = 0",
     )
-    .bind(note.stage)
-    .bind(i64::from(note.progress_pct))
-    .bind(note.logs.join("\n"))
+    .bind(report.stage)
+    .bind(i64::from(report.progress_pct))
+    .bind(report.logs.join("\n"))
     .bind(now + LEASE_MS)
     .bind(now)
     .bind(job_id)
@@ -387,32 +391,33 @@ pub async fn note(
     Ok(noted.rows_affected() == 1)
 }
 
-/// How a worker gives a job back.
-pub enum Verdict<'a> {
-    /// Not to be tried again.
+/// The final state of an attempt.
+pub enum AttemptResult<'a> {
+    /// Do not retry.
     Failed(&'a str),
-    /// Somebody stopped it.
+    /// The user cancelled it.
     Cancelled,
-    /// To be tried again, not before.
-    Again(i64, &'a str),
+    /// Retry, not before the given time.
+    Retry(i64, &'a str),
 }
 
-/// Gives a job back. One that somebody stopped meanwhile is not tried again.
+/// Ends an attempt and releases the job. A job that was cancelled in the meantime is
+/// not retried.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn give_back(
+/// When the database fails.
+pub async fn finish_attempt(
     db: &AnyPool,
     owner: &str,
     job_id: &str,
     logs: &[String],
-    verdict: Verdict<'_>,
+    result: AttemptResult<'_>,
     now: i64,
 ) -> Result<(), sqlx::Error> {
-    let (status, message, run_after) = match verdict {
-        Verdict::Failed(message) => ("failed", message, now),
-        Verdict::Cancelled => ("cancelled", "", now),
-        Verdict::Again(at, message) => ("queued", message, at),
+    let (status, message, run_after) = match result {
+        AttemptResult::Failed(message) => ("failed", message, now),
+        AttemptResult::Cancelled => ("cancelled", "", now),
+        AttemptResult::Retry(at, message) => ("queued", message, at),
     };
     sqlx::query(
         "UPDATE jobs SET status = CASE WHEN cancel_requested = 1 THEN 'cancelled' ELSE $1 END,
@@ -432,10 +437,10 @@ pub async fn give_back(
     Ok(())
 }
 
-/// Gives back whatever this worker has: the next one begins again at once.
+/// Releases all jobs of a worker, so that the next worker restarts them at once.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn release(db: &AnyPool, owner: &str) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE jobs SET status = CASE WHEN cancel_requested = 1 THEN 'cancelled' ELSE 'queued' END,
@@ -448,15 +453,15 @@ pub async fn release(db: &AnyPool, owner: &str) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// Forgets what was finished long ago.
+/// Deletes jobs that finished long ago.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn forget_old(db: &AnyPool, now: i64) -> Result<(), sqlx::Error> {
+/// When the database fails.
+pub async fn delete_old(db: &AnyPool, now: i64) -> Result<(), sqlx::Error> {
     sqlx::query(
         "DELETE FROM jobs WHERE status IN ('done', 'failed', 'cancelled') AND updated_at < $1",
     )
-    .bind(now - KEEP_MS)
+    .bind(now - RETENTION_MS)
     .execute(db)
     .await?;
     Ok(())
@@ -499,6 +504,6 @@ fn nothing_to_build() -> ApiError {
     ApiError::new(
         axum::http::StatusCode::CONFLICT,
         "nothing_to_build",
-        format!("give code (the Luau of {ENTRY}) or prompt (what the spell is to do)"),
+        format!("give code (the Luau of {ENTRY}) or prompt (a description of the spell)"),
     )
 }

@@ -1,7 +1,9 @@
-//! Publishing: a revision becomes the active one of a channel, everybody is
-//! told, and running worlds learn it.
+//! Publishing: makes a revision the active one of a channel, notifies clients, and
+//! delivers it to running worlds.
 
-use super::{Actor, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell};
+use super::{
+    Principal, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell,
+};
 use crate::Platform;
 use crate::api::{PublishSpellRequest, SpellChannel, SpellPublished};
 use crate::error::ApiError;
@@ -9,10 +11,10 @@ use crate::error::ApiError;
 /// Makes a revision the active one of a channel.
 ///
 /// # Errors
-/// 403 for somebody else's spell, 404 for a revision that it does not have.
+/// 403 for another user's spell, 404 for an unknown revision.
 pub async fn publish(
     platform: &Platform,
-    actor: &Actor,
+    actor: &Principal,
     spell_id: &str,
     request: &PublishSpellRequest,
 ) -> Result<SpellPublished, ApiError> {
@@ -65,16 +67,16 @@ pub async fn publish(
         manifest: revision.manifest.clone(),
     };
     if channel == SpellChannel::Draft {
-        // Nobody else may know of it.
+        // Only the creator may know about a draft.
         let maker = &published.spell.created_by;
         platform
             .sockets()
-            .tell_user(maker, "spell.active_update", &published);
+            .send_to_user(maker, "spell.active_update", &published);
     } else {
         platform
             .sockets()
-            .tell_all("spell.active_update", &published);
+            .broadcast("spell.active_update", &published);
     }
-    teach::tell_running(platform, &revision, channel);
+    teach::teach_running_worlds(platform, &revision, channel);
     Ok(published)
 }

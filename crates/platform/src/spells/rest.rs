@@ -10,8 +10,8 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::drafts::Wanted;
-use super::{Actor, content, drafts, jobs};
+use super::drafts::SpellFilter;
+use super::{Principal, content, drafts, jobs};
 use crate::Platform;
 use crate::api::{
     BuildRequest, BuildStarted, CreateSpellRequest, DraftCreated, ErrorBody, JobInfo,
@@ -20,10 +20,10 @@ use crate::api::{
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
-use crate::moderation::Member;
+use crate::moderation::ActiveSession;
 use crate::paging::{PER_PAGE, Page, PageQuery};
 
-/// Everything about spells.
+/// All routes of spells.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
@@ -38,10 +38,10 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(cancel))
 }
 
-/// Whoever asks, with or without a session: what is published is for all.
-struct Anybody(Actor);
+/// The user, or anonymous without a session: published spells are public.
+struct OptionalPrincipal(Principal);
 
-impl FromRequestParts<Platform> for Anybody {
+impl FromRequestParts<Platform> for OptionalPrincipal {
     type Rejection = ApiError;
 
     async fn from_request_parts(
@@ -49,77 +49,77 @@ impl FromRequestParts<Platform> for Anybody {
         platform: &Platform,
     ) -> Result<Self, Self::Rejection> {
         if !parts.headers.contains_key(header::AUTHORIZATION) {
-            return Ok(Self(Actor {
+            return Ok(Self(Principal {
                 user_id: String::new(),
                 role: Role::Player,
             }));
         }
         let session = Session::from_request_parts(parts, platform).await?;
-        Ok(Self(Actor::from(&session)))
+        Ok(Self(Principal::from(&session)))
     }
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
-    /// Part of a name, a description or an id.
+    /// Substring of the name, description or id.
     #[serde(default)]
     q: Option<String>,
-    /// Only your own.
+    /// Only your own spells.
     #[serde(default)]
     mine: Option<bool>,
-    /// From 1.
+    /// Page number, from 1.
     #[param(minimum = 1, maximum = 10_000)]
     page: Option<u32>,
-    /// At most 100.
+    /// Page size; at most 100.
     #[param(minimum = 1, maximum = 100)]
     per_page: Option<u32>,
 }
 
-/// Spells that are published, and your own; the one that changed last first.
+/// Lists published spells and your own; the last changed first.
 #[utoipa::path(
     get, path = "/api/spells", tag = "spells", params(ListQuery),
     responses(
         (status = 200, body = SpellList),
-        (status = 400, description = "the query means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
+        (status = 400, description = "Invalid query", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
 async fn list(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiQuery(query): ApiQuery<ListQuery>,
 ) -> Result<Json<SpellList>, ApiError> {
-    let wanted = Wanted {
+    let filter = SpellFilter {
         query: query.q.unwrap_or_default(),
         mine: query.mine.unwrap_or(false),
         page: Page::of(query.page, query.per_page, PER_PAGE)?,
     };
-    Ok(Json(drafts::list(&platform, &actor, &wanted).await?))
+    Ok(Json(drafts::list(&platform, &actor, &filter).await?))
 }
 
-/// Begins a spell. Of an id that is yours already it gives that spell.
+/// Creates a spell. Returns the existing spell if the id is already yours.
 #[utoipa::path(
     post, path = "/api/spells", tag = "spells", request_body = Option<CreateSpellRequest>,
     responses(
         (status = 201, body = DraftCreated),
-        (status = 200, description = "it was yours already", body = DraftCreated),
-        (status = 400, description = "no id of a spell", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 403, description = "you are suspended", body = ErrorBody),
-        (status = 409, description = "the id is somebody else's", body = ErrorBody),
-        (status = 413, description = "the body is too large", body = ErrorBody),
-        (status = 429, description = "too many spells", body = ErrorBody),
+        (status = 200, description = "The spell exists already and is yours", body = DraftCreated),
+        (status = 400, description = "Invalid spell id", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 403, description = "You are suspended", body = ErrorBody),
+        (status = 409, description = "The id is taken by another user", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 429, description = "Too many spells", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
 async fn create(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     OptionalJson(request): OptionalJson<CreateSpellRequest>,
 ) -> Result<(StatusCode, Json<DraftCreated>), ApiError> {
-    let created = drafts::create(&platform, &Actor::from(&session), &request).await?;
+    let created = drafts::create(&platform, &Principal::from(&session), &request).await?;
     let status = if created.created {
         StatusCode::CREATED
     } else {
@@ -133,45 +133,45 @@ async fn create(
     get, path = "/api/spells/{id}", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = SpellInfo),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such spell", body = ErrorBody),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "Spell not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
 async fn show(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath(spell_id): ApiPath<String>,
 ) -> Result<Json<SpellInfo>, ApiError> {
     Ok(Json(drafts::show(platform.db(), &actor, &spell_id).await?))
 }
 
-/// Builds a revision in the background, from code or from plain language; begins
-/// the spell when there is none.
+/// Builds a revision in the background, from code or a prompt; creates the spell if
+/// it does not exist.
 #[utoipa::path(
     post, path = "/api/spells/{id}/build", tag = "spells", params(("id" = String, Path)),
     request_body = BuildRequest,
     responses(
         (status = 202, body = BuildStarted),
-        (status = 400, description = "nothing to build", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 403, description = "somebody else's spell", body = ErrorBody),
-        (status = 404, description = "no such parent revision", body = ErrorBody),
-        (status = 409, description = "taken, or the draft changed meanwhile", body = ErrorBody),
-        (status = 413, description = "too long", body = ErrorBody),
-        (status = 429, description = "too many builds", body = ErrorBody),
-        (status = 503, description = "the queue is full", body = ErrorBody),
+        (status = 400, description = "Nothing to build", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 403, description = "The spell belongs to another user", body = ErrorBody),
+        (status = 404, description = "Parent revision not found", body = ErrorBody),
+        (status = 409, description = "The id is taken, or the draft changed in the meantime", body = ErrorBody),
+        (status = 413, description = "The code or prompt is too long", body = ErrorBody),
+        (status = 429, description = "Too many unfinished builds", body = ErrorBody),
+        (status = 503, description = "The build queue is full", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
 async fn build(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(spell_id): ApiPath<String>,
     ApiJson(request): ApiJson<BuildRequest>,
 ) -> Result<(StatusCode, Json<BuildStarted>), ApiError> {
-    let started = jobs::start(&platform, &Actor::from(&session), &spell_id, request).await?;
+    let started = jobs::start(&platform, &Principal::from(&session), &spell_id, request).await?;
     Ok((StatusCode::ACCEPTED, Json(started)))
 }
 
@@ -181,41 +181,42 @@ async fn build(
     request_body = PublishSpellRequest,
     responses(
         (status = 200, body = SpellPublished),
-        (status = 400, description = "the body means nothing", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 403, description = "somebody else's spell", body = ErrorBody),
-        (status = 404, description = "no such spell or revision", body = ErrorBody),
-        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 400, description = "Invalid body", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 403, description = "The spell belongs to another user", body = ErrorBody),
+        (status = 404, description = "Spell or revision not found", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
 async fn publish(
     State(platform): State<Platform>,
-    Member(session): Member,
+    ActiveSession(session): ActiveSession,
     ApiPath(spell_id): ApiPath<String>,
     ApiJson(request): ApiJson<PublishSpellRequest>,
 ) -> Result<Json<SpellPublished>, ApiError> {
-    let actor = Actor::from(&session);
+    let actor = Principal::from(&session);
     Ok(Json(
         super::publish(&platform, &actor, &spell_id, &request).await?,
     ))
 }
 
-/// Revisions of a spell, the newest first. Drafts are seen by their maker only.
+/// Lists the revisions of a spell, the newest first. Drafts are visible only to their
+/// creator.
 #[utoipa::path(
     get, path = "/api/spells/{id}/revisions", tag = "spells",
     params(("id" = String, Path), PageQuery),
     responses(
         (status = 200, body = RevisionList),
-        (status = 400, description = "the query means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such spell", body = ErrorBody),
+        (status = 400, description = "Invalid query", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "Spell not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
 async fn revisions(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath(spell_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<RevisionList>, ApiError> {
@@ -224,22 +225,22 @@ async fn revisions(
     Ok(Json(list))
 }
 
-/// What a revision is. It never changes.
+/// The manifest of a revision. It never changes.
 #[utoipa::path(
     get, path = "/api/spells/{id}/revisions/{rev}/manifest", tag = "spells",
     params(("id" = String, Path), ("rev" = String, Path)),
     responses(
         (status = 200, body = SpellManifest),
-        (status = 304, description = "as you have it"),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such revision", body = ErrorBody),
+        (status = 304, description = "Not modified since `If-None-Match`"),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "Revision not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
 async fn manifest(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath((spell_id, revision)): ApiPath<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -250,22 +251,22 @@ async fn manifest(
     }))
 }
 
-/// A file of a revision, by its path, such as `spell.luau`. It never changes.
+/// A file of a revision by path, such as `spell.luau`. It never changes.
 #[utoipa::path(
     get, path = "/api/spells/{id}/revisions/{rev}/files/{path}", tag = "spells",
     params(("id" = String, Path), ("rev" = String, Path), ("path" = String, Path)),
     responses(
-        (status = 200, description = "its text", content_type = "text/plain", body = String),
-        (status = 304, description = "as you have it"),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such file", body = ErrorBody),
+        (status = 200, description = "The content of the file", content_type = "text/plain", body = String),
+        (status = 304, description = "Not modified since `If-None-Match`"),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "File not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
 async fn file(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath((spell_id, revision, path)): ApiPath<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -273,13 +274,14 @@ async fn file(
     let (file, bytes) = content::file(&platform, &revision, &path).await?;
     let tag = format!("\"{}\"", file.sha256);
     Ok(unless_known(&headers, &tag, || {
-        // Text of strangers: never a page of ours.
+        // Untrusted text: served as plain text, so that a browser never renders it as
+        // a page.
         let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
         (kind, Body::from(bytes)).into_response()
     }))
 }
 
-/// 304 for whoever has it already.
+/// 304 if the client has this version already.
 fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Response) -> Response {
     let known = headers
         .get(header::IF_NONE_MATCH)
@@ -294,7 +296,7 @@ fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Respons
     if let Ok(tag) = HeaderValue::from_str(tag) {
         headers.insert(header::ETAG, tag);
     }
-    // Drafts are not for shared caches.
+    // Shared caches must not store drafts.
     headers.insert(
         header::CACHE_CONTROL,
         HeaderValue::from_static("private, no-cache"),
@@ -307,10 +309,10 @@ fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Respons
     get, path = "/api/spells/{id}/jobs", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = Vec<JobInfo>),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 403, description = "somebody else's spell", body = ErrorBody),
-        (status = 404, description = "no such spell", body = ErrorBody),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 403, description = "The spell belongs to another user", body = ErrorBody),
+        (status = 404, description = "Spell not found", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -319,41 +321,41 @@ async fn spell_jobs(
     session: Session,
     ApiPath(spell_id): ApiPath<String>,
 ) -> Result<Json<Vec<JobInfo>>, ApiError> {
-    let actor = Actor::from(&session);
+    let actor = Principal::from(&session);
     Ok(Json(
         jobs::of_spell(platform.db(), &actor, &spell_id).await?,
     ))
 }
 
-/// Where a build is. What was said on the way is for whoever asked for it.
+/// The state of a build. The log is only for the user who requested the build.
 #[utoipa::path(
     get, path = "/api/jobs/{id}", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = JobInfo),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "the token is not known", body = ErrorBody),
-        (status = 404, description = "no such build", body = ErrorBody),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 404, description = "Build not found", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
 async fn job(
     State(platform): State<Platform>,
-    Anybody(actor): Anybody,
+    OptionalPrincipal(actor): OptionalPrincipal,
     ApiPath(job_id): ApiPath<String>,
 ) -> Result<Json<JobInfo>, ApiError> {
     let job = jobs::progress(platform.db(), &actor, &job_id).await?;
     Ok(Json(job))
 }
 
-/// Stops a build.
+/// Cancels a build.
 #[utoipa::path(
     post, path = "/api/jobs/{id}/cancel", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = JobInfo),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 404, description = "no such build of yours", body = ErrorBody),
-        (status = 409, description = "it is over", body = ErrorBody),
+        (status = 400, description = "Invalid path", body = ErrorBody),
+        (status = 401, description = "Not authenticated", body = ErrorBody),
+        (status = 404, description = "Build not found, or not yours", body = ErrorBody),
+        (status = 409, description = "The build is finished already", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -362,7 +364,7 @@ async fn cancel(
     session: Session,
     ApiPath(job_id): ApiPath<String>,
 ) -> Result<Json<JobInfo>, ApiError> {
-    let actor = Actor::from(&session);
+    let actor = Principal::from(&session);
     let job = jobs::cancel(&platform, &actor, &job_id).await?;
     Ok(Json(job.info))
 }

@@ -1,5 +1,5 @@
-//! Spells on their way into running worlds: what a world has learned is noted,
-//! so that its next process knows it too.
+//! Delivers spells to running worlds, and records what each world has learned, so
+//! that its next process loads it too.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::fleet::WorldProcess;
 use crate::internal::Caller;
 use crate::remote_commands;
 
-/// Worlds that are told at the same time.
-const TOLD_AT_ONCE: usize = 16;
+/// Maximum number of worlds that are contacted concurrently.
+const CONCURRENT_WORLDS_MAX: usize = 16;
 
-/// What a revision is known by in worlds. A draft or beta does not replace what
-/// everybody casts.
+/// The spell's name in worlds. A draft or beta revision has its own name, so that it
+/// does not replace the stable one.
 pub fn name_in_worlds(spell_id: &str, channel: SpellChannel) -> String {
     match channel {
         SpellChannel::Stable => spell_id.to_owned(),
@@ -29,10 +29,10 @@ pub fn name_in_worlds(spell_id: &str, channel: SpellChannel) -> String {
     }
 }
 
-/// Has a running world learn a revision.
+/// Makes a running world learn a revision.
 ///
 /// # Errors
-/// When it refuses, or cannot be asked.
+/// When the world rejects it or cannot be reached.
 pub async fn teach(
     platform: &Platform,
     server: &WorldProcess,
@@ -44,7 +44,7 @@ pub async fn teach(
     let request = OutsideRequest::Learn {
         spells: vec![spell],
     };
-    match remote_commands::ask(platform, server, &request).await? {
+    match remote_commands::send(platform, server, &request).await? {
         OutsideReply::Done => {}
         OutsideReply::Refused { code, message } => {
             return Err(remote_commands::refused(&code, message));
@@ -82,9 +82,9 @@ async fn lesson(
     })
 }
 
-/// A revision was published: running worlds learn it, and with them every
-/// client in them. Drafts wait until they are cast.
-pub fn tell_running(platform: &Platform, revision: &RevisionInfo, channel: SpellChannel) {
+/// After publication: makes all running worlds, and so their clients, learn the
+/// revision. Drafts are delivered only when they are cast.
+pub fn teach_running_worlds(platform: &Platform, revision: &RevisionInfo, channel: SpellChannel) {
     if channel == SpellChannel::Draft {
         return;
     }
@@ -95,7 +95,7 @@ pub fn tell_running(platform: &Platform, revision: &RevisionInfo, channel: Spell
     });
 }
 
-/// A spell was taken down: no running world casts it any more.
+/// After a take-down: makes all running worlds forget the spell.
 pub fn forget_everywhere(platform: &Platform, spell_id: &str) {
     let channels = [
         SpellChannel::Stable,
@@ -109,13 +109,13 @@ pub fn forget_everywhere(platform: &Platform, spell_id: &str) {
     for_each_running(platform, move |platform, server| {
         let request = request.clone();
         async move {
-            remote_commands::ask(&platform, &server, &request).await?;
+            remote_commands::send(&platform, &server, &request).await?;
             Ok(())
         }
     });
 }
 
-/// Has running worlds do something with spells, in the background.
+/// Runs `work` for every running world, in the background.
 fn for_each_running<F, W>(platform: &Platform, work: F)
 where
     F: Fn(Platform, Arc<WorldProcess>) -> W + Send + Sync + 'static,
@@ -125,13 +125,13 @@ where
     tokio::spawn(async move {
         let running = platform.fleet().running();
         futures_util::stream::iter(running)
-            .for_each_concurrent(TOLD_AT_ONCE, |server| {
+            .for_each_concurrent(CONCURRENT_WORLDS_MAX, |server| {
                 let world = server.spec.world_id.clone();
                 let working = work(platform.clone(), server);
                 async move {
                     if let Err(error) = working.await {
-                        // Most worlds allow no spells; a cast says why.
-                        tracing::debug!(%error, world, "a world did not hear of a spell");
+                        // Most worlds do not allow spells; a later cast reports the reason.
+                        tracing::debug!(%error, world, "could not deliver a spell to a world");
                     }
                 }
             })
@@ -139,11 +139,11 @@ where
     });
 }
 
-/// `GET /internal/worlds/{id}/spells`: what earlier processes of this world
-/// have learned, each in the revision that is active now.
+/// `GET /internal/worlds/{id}/spells`: the spells that earlier processes of this
+/// world learned, each in its active revision.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database fails.
 pub async fn learned(
     State(platform): State<Platform>,
     Caller(server): Caller,
@@ -168,7 +168,7 @@ pub async fn learned(
                 row.try_get::<String, _>("active_stable_rev")?,
             ),
             Some((_, "beta")) => (SpellChannel::Beta, row.try_get("active_beta_rev")?),
-            // A draft is learned again when its maker casts it.
+            // A draft is learned again when its creator casts it.
             Some(_) => continue,
         };
         let Some(revision) = content::find(platform.db(), &active).await? else {
@@ -176,10 +176,10 @@ pub async fn learned(
         };
         match lesson(&platform, &revision, channel).await {
             Ok(lesson) => lessons.push(lesson),
-            Err(error) => tracing::warn!(%error, name, "a spell cannot be read"),
+            Err(error) => tracing::warn!(%error, name, "could not load a learned spell"),
         }
     }
-    // The one that was learned last is to be forgotten last.
+    // Order from oldest to newest: the world forgets the oldest first.
     lessons.reverse();
     Ok(Json(lessons))
 }

@@ -1,11 +1,11 @@
-//! How long names and descriptions of spells may be, and ids made of names.
+//! Length limits of spell names and descriptions, and ids derived from names.
 
-/// Longest name of a spell, in characters.
+/// Maximum length of a spell's name, in characters.
 pub const NAME_CHARS_MAX: usize = 60;
-/// Longest description.
+/// Maximum length of a description, in characters.
 pub const DESCRIPTION_CHARS_MAX: usize = 500;
 
-/// An id out of a name, such as `ice-wall` out of `Ice wall!`.
+/// Derives an id from a name, such as `ice-wall` from `Ice wall!`.
 pub fn id_of(name: &str) -> String {
     let mut id = String::new();
     for c in name.chars().take(200) {

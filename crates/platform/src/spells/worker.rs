@@ -1,6 +1,6 @@
-//! Workers: take builds from the queue, bring them through their stages, and
-//! tell whoever asked. What they do is in the database at every step, so a
-//! worker may die at any time.
+//! Build workers: claim jobs from the queue, run their stages, and notify the user
+//! who requested them. Every step is stored in the database, so a worker may die at
+//! any time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use serde::Serialize;
 use tokio::time::{interval, sleep};
 
 use super::build::{self, BuildError};
-use super::jobs::{self, ATTEMPTS_MAX, Job, LEASE_MS, Note, Verdict};
+use super::jobs::{self, ATTEMPTS_MAX, AttemptResult, Job, LEASE_MS, ProgressReport};
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellManifest};
 use crate::ids;
 
-/// Builds at once.
+/// Number of concurrent builds.
 const WORKERS: usize = 2;
-/// How often the queue is looked at when nobody knocks: for retries, and for
-/// jobs of workers that are gone.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Rest after the database refused.
-const PAUSE: Duration = Duration::from_secs(2);
-/// Between two looks for finished jobs that may be forgotten.
-const FORGET_EVERY: u32 = 3600;
-/// Lines and characters of a log.
+/// Polling interval of the queue, for retries and expired leases; new jobs wake a
+/// worker at once.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Pause after a database error.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
+/// Polls between two deletions of old jobs.
+const CLEANUP_EVERY_POLLS: u32 = 3600;
+/// Limits of a log, in lines and in characters per line.
 const LINES_MAX: usize = 200;
 const LINE_CHARS_MAX: usize = 400;
 
@@ -49,68 +49,68 @@ struct RevisionReady<'a> {
     manifest: &'a SpellManifest,
 }
 
-/// Works until it is dropped.
+/// Runs the workers until dropped.
 pub async fn run(platform: Platform) {
     let workers = (0..WORKERS).map(|_| work(platform.clone(), ids::new_id("worker")));
     futures_util::future::join_all(workers).await;
 }
 
 async fn work(platform: Platform, owner: String) {
-    let _release = Release {
+    let _release = ReleaseOnDrop {
         platform: platform.clone(),
         owner: owner.clone(),
     };
-    let mut looks = 0_u32;
+    let mut polls = 0_u32;
     loop {
         let (db, now) = (platform.db(), platform.clock().now_ms());
-        if looks.is_multiple_of(FORGET_EVERY)
-            && let Err(error) = jobs::forget_old(db, now).await
+        if polls.is_multiple_of(CLEANUP_EVERY_POLLS)
+            && let Err(error) = jobs::delete_old(db, now).await
         {
-            tracing::warn!(%error, "old builds could not be forgotten");
+            tracing::warn!(%error, "could not delete old builds");
         }
-        looks = looks.wrapping_add(1);
+        polls = polls.wrapping_add(1);
         match jobs::claim(db, &owner, now).await {
-            Ok(Some(job)) => Work::new(&platform, &owner, job).run().await,
+            Ok(Some(job)) => BuildRun::new(&platform, &owner, job).run().await,
             Ok(None) => {
-                let knocked = platform.spell_jobs().notified();
-                let _ = tokio::time::timeout(LOOK_EVERY, knocked).await;
+                let notified = platform.spell_jobs().notified();
+                let _ = tokio::time::timeout(POLL_INTERVAL, notified).await;
             }
             Err(error) => {
-                tracing::warn!(%error, "the queue of builds cannot be read");
-                sleep(PAUSE).await;
+                tracing::warn!(%error, "could not read the build queue");
+                sleep(RETRY_DELAY).await;
             }
         }
     }
 }
 
-/// Gives a worker's job back when the worker ends in the middle of it, so that
-/// the next one need not wait for the lease.
-struct Release {
+/// Releases a worker's job when the worker is dropped in the middle of it, so that
+/// the next worker need not wait for the lease to expire.
+struct ReleaseOnDrop {
     platform: Platform,
     owner: String,
 }
 
-impl Drop for Release {
+impl Drop for ReleaseOnDrop {
     fn drop(&mut self) {
         let (platform, owner) = (self.platform.clone(), self.owner.clone());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         runtime.spawn(async move {
-            // The database may be closed already; then the lease runs out.
+            // The database may be closed already; then the lease expires.
             let _ = jobs::release(platform.db(), &owner).await;
         });
     }
 }
 
-struct Work<'a> {
+struct BuildRun<'a> {
     platform: &'a Platform,
     owner: &'a str,
     job: Job,
     logs: Vec<String>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> BuildRun<'a> {
     fn new(platform: &'a Platform, owner: &'a str, job: Job) -> Self {
         let logs = job.info.logs.clone();
         Self {
@@ -125,16 +125,19 @@ impl<'a> Work<'a> {
         let outcome = self.stages().await;
         let attempts = self.job.info.attempts;
         let now = self.platform.clock().now_ms();
-        let (verdict, message) = match outcome {
-            Ok(revision) => return self.tell_ready(&revision),
-            Err(BuildError::Lost) => (Verdict::Cancelled, "the build was cancelled".to_owned()),
-            Err(BuildError::Later(why)) if attempts < ATTEMPTS_MAX => {
+        let (result, message) = match outcome {
+            Ok(revision) => return self.notify_ready(&revision),
+            Err(BuildError::Cancelled) => (
+                AttemptResult::Cancelled,
+                "the build was cancelled".to_owned(),
+            ),
+            Err(BuildError::Retryable(why)) if attempts < ATTEMPTS_MAX => {
                 let wait = 1000 << attempts.min(10);
-                let message = format!("{why}; try {} follows", attempts + 1);
-                self.say(message.clone());
-                let verdict = Verdict::Again(now + wait, "");
-                self.end(verdict, now).await;
-                self.tell(
+                let message = format!("{why}; attempt {} follows", attempts + 1);
+                self.log(message.clone());
+                let result = AttemptResult::Retry(now + wait, "");
+                self.finish(result, now).await;
+                self.notify(
                     "prepare",
                     0,
                     &message,
@@ -142,53 +145,54 @@ impl<'a> Work<'a> {
                 );
                 return;
             }
-            Err(BuildError::Later(why) | BuildError::Refused(why)) => {
-                // Strangers' code is in it: one line of text, nothing else.
+            Err(BuildError::Retryable(why) | BuildError::Rejected(why)) => {
+                // It contains untrusted code: log it as one line without control
+                // characters.
                 let why = why.replace(char::is_control, " ");
-                self.say(why.clone());
-                (Verdict::Failed(""), why)
+                self.log(why.clone());
+                (AttemptResult::Failed(""), why)
             }
         };
-        let failed = matches!(verdict, Verdict::Failed(_));
-        let verdict = if failed {
-            Verdict::Failed(&message)
+        let failed = matches!(result, AttemptResult::Failed(_));
+        let result = if failed {
+            AttemptResult::Failed(&message)
         } else {
-            Verdict::Cancelled
+            AttemptResult::Cancelled
         };
-        self.end(verdict, now).await;
+        self.finish(result, now).await;
         let status = if failed { "failed" } else { "cancelled" };
         let extras = serde_json::json!({ "status": status, "error": message });
-        self.tell(status, 100, &message, extras);
+        self.notify(status, 100, &message, extras);
     }
 
     async fn stages(&mut self) -> Result<RevisionInfo, BuildError> {
         let compiler = self.platform.spell_compiler().clone();
         let spell_id = self.job.info.spell_id.clone();
         if self.job.info.attempts > ATTEMPTS_MAX {
-            let why = "its worker died every time it was tried";
-            return Err(BuildError::Refused(why.to_owned()));
+            let why = "the worker died in every attempt";
+            return Err(BuildError::Rejected(why.to_owned()));
         }
-        self.enter("prepare", 5).await?;
+        self.enter_stage("prepare", 5).await?;
         let prepared = self.prepare(&compiler).await?;
-        self.enter("assemble_package", 40).await?;
+        self.enter_stage("assemble_package", 40).await?;
         let assembled = build::assemble(prepared);
-        self.enter("validate", 65).await?;
+        self.enter_stage("validate", 65).await?;
         build::validate(&compiler, &spell_id, &assembled).await?;
-        self.say("the code compiles".to_owned());
-        self.enter("finalize", 85).await?;
-        self.say("done".to_owned());
+        self.log("the code compiles".to_owned());
+        self.enter_stage("finalize", 85).await?;
+        self.log("done".to_owned());
         build::finalize(self.platform, self.owner, &self.job, assembled, &self.logs).await
     }
 
-    /// The only stage that may take long: keeps the lease meanwhile, and
-    /// notices when the job is cancelled.
+    /// Runs the only stage that may take long: extends the lease, and stops when the
+    /// job is cancelled.
     async fn prepare(
         &mut self,
         compiler: &Arc<dyn super::SpellCompiler>,
     ) -> Result<build::Prepared, BuildError> {
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         let prepared = {
-            let mut say = |line| said.push(line);
+            let mut say = |line| lines.push(line);
             let (platform, job, owner) = (self.platform, &self.job, self.owner);
             let preparing = build::prepare(platform, compiler, job, &mut say);
             let mut preparing = std::pin::pin!(preparing);
@@ -198,37 +202,37 @@ impl<'a> Work<'a> {
                 tokio::select! {
                     prepared = preparing.as_mut() => break prepared,
                     _ = renew.tick() => {
-                        let note = Note { stage: "prepare", progress_pct: 5, logs: &self.logs };
+                        let report = ProgressReport { stage: "prepare", progress_pct: 5, logs: &self.logs };
                         let now = platform.clock().now_ms();
-                        if !jobs::note(platform.db(), owner, &job.info.job_id, &note, now).await? {
-                            return Err(BuildError::Lost);
+                        if !jobs::report_progress(platform.db(), owner, &job.info.job_id, &report, now).await? {
+                            return Err(BuildError::Cancelled);
                         }
                     }
                 }
             }
         };
-        said.into_iter().for_each(|line| self.say(line));
+        lines.into_iter().for_each(|line| self.log(line));
         prepared
     }
 
-    async fn enter(&mut self, stage: &'static str, pct: u32) -> Result<(), BuildError> {
-        let note = Note {
+    async fn enter_stage(&mut self, stage: &'static str, pct: u32) -> Result<(), BuildError> {
+        let report = ProgressReport {
             stage,
             progress_pct: pct,
             logs: &self.logs,
         };
         let now = self.platform.clock().now_ms();
         let job_id = &self.job.info.job_id;
-        if !jobs::note(self.platform.db(), self.owner, job_id, &note, now).await? {
-            return Err(BuildError::Lost);
+        if !jobs::report_progress(self.platform.db(), self.owner, job_id, &report, now).await? {
+            return Err(BuildError::Cancelled);
         }
         let message = match stage {
-            "prepare" => "looking at what to build",
-            "assemble_package" => "putting the files together",
+            "prepare" => "preparing the code",
+            "assemble_package" => "assembling the files",
             "validate" => "compiling",
             _ => "storing the revision",
         };
-        self.tell(
+        self.notify(
             stage,
             pct,
             message,
@@ -237,16 +241,16 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    async fn end(&self, verdict: Verdict<'_>, now: i64) {
+    async fn finish(&self, result: AttemptResult<'_>, now: i64) {
         let (db, job_id) = (self.platform.db(), &self.job.info.job_id);
-        let given = jobs::give_back(db, self.owner, job_id, &self.logs, verdict, now).await;
-        if let Err(error) = given {
-            // The lease runs out, and another worker begins again.
-            tracing::warn!(%error, job_id, "a build could not be given back");
+        let finished = jobs::finish_attempt(db, self.owner, job_id, &self.logs, result, now).await;
+        if let Err(error) = finished {
+            // The lease will expire, and another worker restarts the job.
+            tracing::warn!(%error, job_id, "could not release a build job");
         }
     }
 
-    fn say(&mut self, line: String) {
+    fn log(&mut self, line: String) {
         if self.logs.len() < LINES_MAX {
             let one_line = line.replace(char::is_control, " ");
             self.logs
@@ -254,7 +258,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn tell(&self, stage: &str, pct: u32, message: &str, extras: serde_json::Value) {
+    fn notify(&self, stage: &str, pct: u32, message: &str, extras: serde_json::Value) {
         let info = &self.job.info;
         let progress = Progress {
             job_id: &info.job_id,
@@ -265,16 +269,16 @@ impl<'a> Work<'a> {
             extras,
         };
         let sockets = self.platform.sockets();
-        sockets.tell_user(&self.job.created_by, "job.progress", &progress);
+        sockets.send_to_user(&self.job.created_by, "job.progress", &progress);
     }
 
-    fn tell_ready(&self, revision: &RevisionInfo) {
+    fn notify_ready(&self, revision: &RevisionInfo) {
         let extras = serde_json::json!({
             "status": "done",
             "result_revision_id": revision.revision_id,
             "version": revision.version,
         });
-        self.tell("done", 100, "the revision is ready", extras);
+        self.notify("done", 100, "the revision is ready", extras);
         let ready = RevisionReady {
             spell_id: &revision.spell_id,
             revision_id: &revision.revision_id,
@@ -285,6 +289,6 @@ impl<'a> Work<'a> {
         };
         self.platform
             .sockets()
-            .tell_all("spell.revision_ready", &ready);
+            .broadcast("spell.revision_ready", &ready);
     }
 }

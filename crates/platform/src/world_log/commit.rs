@@ -1,11 +1,10 @@
-//! Group commit: batches of many worlds that wait at the same time are stored
-//! in one transaction, because a disk takes milliseconds for a commit, whatever
-//! is in it. One batch that is refused does not take the others along. A batch is
-//! acknowledged by what the commit returns, and by nothing else.
+//! Group commit: waiting batches of many worlds are stored in one transaction, because a disk needs
+//! milliseconds per commit regardless of its size. A batch that is refused does not affect the
+//! others. A batch is acknowledged only with the value that the commit returns.
 
 use std::sync::Arc;
 
-use frolic_protocol::keep::KeepBatch;
+use frolic_protocol::persist::PersistBatch;
 use sqlx::{AnyConnection, AnyPool, Executor};
 use tokio::sync::{mpsc, oneshot};
 
@@ -14,12 +13,12 @@ use crate::db::{self, Committed};
 use crate::error::ApiError;
 use crate::health::WriteHealth;
 
-/// Batches that may wait; each world has one on its way.
+/// Batches that may wait; each world has at most one in flight.
 const WAITING_MAX: usize = 1024;
-/// Batches in one transaction.
-const TOGETHER_MAX: usize = 64;
+/// Batches per transaction.
+const BATCHES_PER_COMMIT_MAX: usize = 64;
 
-/// The one who commits.
+/// Handle to the task that commits batches.
 #[derive(Clone)]
 pub struct Committer {
     jobs: mpsc::Sender<Job>,
@@ -27,75 +26,76 @@ pub struct Committer {
 
 struct Job {
     world_id: String,
-    batch: KeepBatch,
+    batch: PersistBatch,
     now_ms: i64,
-    answer: oneshot::Sender<Result<Committed<u64>, ApiError>>,
+    reply: oneshot::Sender<Result<Committed<u64>, ApiError>>,
 }
 
 impl Committer {
-    /// Starts it; it ends when the last handle is gone.
+    /// Starts the task. It ends when the last handle is dropped.
     pub fn start(db: AnyPool, health: Arc<WriteHealth>) -> Self {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         tokio::spawn(commit_all(db, health, waiting));
         Self { jobs }
     }
 
-    /// Stores a batch; returns the number of the world's newest operation.
+    /// Stores a batch and returns the number of the world's newest operation.
     ///
     /// # Errors
-    /// When it is refused, or the database does not take it.
-    pub async fn keep(
+    /// When the batch is refused or the database fails.
+    pub async fn store(
         &self,
         world_id: &str,
-        batch: KeepBatch,
+        batch: PersistBatch,
         now_ms: i64,
     ) -> Result<Committed<u64>, ApiError> {
-        let (answer, answered) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         let job = Job {
             world_id: world_id.to_owned(),
             batch,
             now_ms,
-            answer,
+            reply,
         };
         let gone = || ApiError::unavailable("shutting_down", "the platform is shutting down", 1);
         self.jobs.send(job).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
+        response.await.map_err(|_| gone())?
     }
 }
 
 async fn commit_all(db: AnyPool, health: Arc<WriteHealth>, mut waiting: mpsc::Receiver<Job>) {
     let mut jobs = Vec::new();
-    while waiting.recv_many(&mut jobs, TOGETHER_MAX).await > 0 {
-        // Callers that gave up ask again: an outage must not leave a backlog of the
-        // same batches.
-        jobs.retain(|job| !job.answer.is_closed());
+    while waiting.recv_many(&mut jobs, BATCHES_PER_COMMIT_MAX).await > 0 {
+        // Callers that timed out send their batch again, so their old batch is dropped; otherwise
+        // an outage would leave a backlog of duplicates.
+        jobs.retain(|job| !job.reply.is_closed());
         if jobs.is_empty() {
             continue;
         }
-        // In the same order everywhere, so that no two wait for each other.
+        // Sorted, so that concurrent transactions lock worlds in the same order and cannot
+        // deadlock.
         jobs.sort_by(|a, b| a.world_id.cmp(&b.world_id));
         match commit(&db, &jobs).await {
             Ok(outcomes) => {
                 health.committed();
                 for (job, outcome) in jobs.drain(..).zip(outcomes) {
-                    // A caller that went away asks again.
-                    let _ = job.answer.send(outcome);
+                    // A caller that has gone sends its batch again.
+                    let _ = job.reply.send(outcome);
                 }
             }
             Err(error) => {
-                tracing::error!(%error, batches = jobs.len(), "batches of worlds were not stored");
+                tracing::error!(%error, batches = jobs.len(), "could not store batches of worlds");
                 health.failed(&error);
                 for job in jobs.drain(..) {
-                    let message = "the database does not store this now; try again";
+                    let message = "the database cannot store data at the moment; try again";
                     let error = ApiError::unavailable("not_stored", message, 1);
-                    let _ = job.answer.send(Err(error));
+                    let _ = job.reply.send(Err(error));
                 }
             }
         }
     }
 }
 
-/// What became of each batch: stored up to an operation, or refused.
+/// Result of each batch: the number of the newest stored operation, or an error.
 type Outcomes = Vec<Result<Committed<u64>, ApiError>>;
 
 async fn commit(db: &AnyPool, jobs: &[Job]) -> Result<Outcomes, sqlx::Error> {
@@ -108,7 +108,7 @@ async fn commit(db: &AnyPool, jobs: &[Job]) -> Result<Outcomes, sqlx::Error> {
     Ok(outcomes.transpose())
 }
 
-/// Writes one batch, and undoes it alone when it is refused.
+/// Writes one batch, and rolls back only this batch if it is refused.
 async fn write(
     connection: &mut AnyConnection,
     job: &Job,
@@ -121,7 +121,7 @@ async fn write(
     };
     let outcome = log.write(&job.batch).await;
     if outcome.is_err() {
-        // Fails where the database has ended the whole transaction.
+        // Fails if the database has ended the whole transaction.
         connection.execute("ROLLBACK TO SAVEPOINT batch").await?;
     }
     connection.execute("RELEASE SAVEPOINT batch").await?;

@@ -1,4 +1,4 @@
-//! Who asks about worlds: an operator, a person, or nobody in particular.
+//! The caller of the worlds API: an operator, a logged-in user, or an anonymous client.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -10,14 +10,14 @@ use crate::error::ApiError;
 use crate::games::GameRow;
 use crate::{Platform, ids};
 
-/// Who asks.
+/// The caller.
 #[derive(Clone, Debug)]
 pub enum Asker {
-    /// Holds ADMIN_TOKEN.
+    /// Authenticated with ADMIN_TOKEN.
     Operator,
-    /// Is logged in.
+    /// Logged in.
     Person(Session),
-    /// Gave no token at all.
+    /// Sent no token.
     Nobody,
 }
 
@@ -43,7 +43,7 @@ impl FromRequestParts<Platform> for Asker {
 }
 
 impl Asker {
-    /// Their id; empty for an operator and for nobody.
+    /// User id; empty for operators and anonymous clients.
     pub fn user_id(&self) -> &str {
         match self {
             Asker::Person(session) => &session.user_id,
@@ -51,7 +51,7 @@ impl Asker {
         }
     }
 
-    /// Whether they may do everything.
+    /// Whether the caller has all rights.
     pub fn is_admin(&self) -> bool {
         match self {
             Asker::Operator => true,
@@ -60,22 +60,22 @@ impl Asker {
         }
     }
 
-    /// Whether the world is theirs.
+    /// Whether the caller owns the world.
     pub fn owns(&self, world: &WorldRow) -> bool {
         matches!(self, Asker::Person(session) if world.is_owned_by(&session.user_id))
     }
 
-    /// Whether they may see this world of this game.
+    /// Whether the caller may see this world of this game.
     pub fn sees(&self, world: &WorldRow, game: &GameRow) -> bool {
         let open = !world.spec.private && game.open_to(self.user_id());
         open || self.is_admin() || self.owns(world)
     }
 
-    /// Lets only those pass who said who they are.
+    /// Requires an authenticated caller.
     ///
     /// # Errors
-    /// 401 for nobody.
-    pub fn require_somebody(&self) -> Result<(), ApiError> {
+    /// 401 for an anonymous client.
+    pub fn require_login(&self) -> Result<(), ApiError> {
         if matches!(self, Asker::Nobody) {
             return Err(ApiError::unauthorized(
                 "missing_token",
@@ -85,12 +85,12 @@ impl Asker {
         Ok(())
     }
 
-    /// Lets only the owner and admins pass.
+    /// Requires the owner of the world or an admin.
     ///
     /// # Errors
-    /// 401 for nobody, 403 for others.
+    /// 401 for an anonymous client, 403 for other users.
     pub fn require_owner(&self, world: &WorldRow) -> Result<(), ApiError> {
-        self.require_somebody()?;
+        self.require_login()?;
         if self.is_admin() || self.owns(world) {
             return Ok(());
         }

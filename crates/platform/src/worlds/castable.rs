@@ -1,5 +1,5 @@
-//! Worlds that somebody may cast into without joining them first: those they play in, own, or were
-//! allowed to by the owner; and of these only worlds whose game allows spells.
+//! Worlds into which a user may cast without joining them first: worlds in which the user plays,
+//! which the user owns, or of which the user is a helper; and only if their game allows spells.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,21 +11,22 @@ use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
 use crate::remote_commands;
-use crate::spells::Actor;
+use crate::spells::Principal;
 
-/// Worlds that are offered.
+/// Worlds in the list.
 const LIST_MAX: i64 = 50;
-/// Packages whose answer is remembered.
+/// Revisions in the cache.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// Whether packages allow spells, by revision: its hash, so the answer never changes.
+/// Whether packages allow spells, by revision. A revision is a hash, so entries never become
+/// outdated.
 static ALLOWED: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
 
-/// The worlds, the one that was used last first.
+/// The worlds, the most recently used first.
 ///
 /// # Errors
-/// When the database or the blob store refuses.
-pub async fn of(platform: &Platform, actor: &Actor) -> Result<Vec<WorldInfo>, ApiError> {
+/// When the database or the blob store fails.
+pub async fn of(platform: &Platform, actor: &Principal) -> Result<Vec<WorldInfo>, ApiError> {
     let query = format!(
         "SELECT {COLUMNS} FROM worlds WHERE owner_id = $1
            OR world_id IN (SELECT world_id FROM world_helpers WHERE user_id = $1)
@@ -40,9 +41,9 @@ pub async fn of(platform: &Platform, actor: &Actor) -> Result<Vec<WorldInfo>, Ap
     let mut castable = Vec::new();
     for row in &rows {
         let world = WorldRow::read(row)?;
-        let here = remote_commands::is_trusted(platform, actor, &world).await?
+        let allowed = remote_commands::is_trusted(platform, actor, &world).await?
             || remote_commands::plays_in(platform, actor, &world).await?;
-        if here && allows_spells(platform, &world.spec.revision).await? {
+        if allowed && allows_spells(platform, &world.spec.revision).await? {
             castable.push(world.info(platform));
         }
     }

@@ -1,5 +1,5 @@
-//! People whom the owner of a world allows to change it from outside: to enter it while it is
-//! private, to cast into it and edit it without playing there, and to clear it.
+//! Helpers: users whom the owner of a world allows to enter it while it is private, to cast into it
+//! and edit it without playing there, and to clear it.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,21 +17,21 @@ use crate::extract::ApiPath;
 use crate::names;
 use crate::profiles::unknown_user;
 
-/// Helpers of one world.
+/// Helpers per world.
 const HELPERS_MAX: i64 = 50;
 
-/// What is answered here.
+/// Routes of helpers.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(allow, disallow))
 }
 
-/// Whether the owner of this world allows this person to change it.
+/// Whether the user is a helper of the world.
 ///
 /// # Errors
-/// When the database refuses.
-pub async fn is_one(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
+/// When the database fails.
+pub async fn is_helper(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
     let row =
         sqlx::query("SELECT 1 AS one FROM world_helpers WHERE world_id = $1 AND user_id = $2")
             .bind(world_id)
@@ -41,15 +41,15 @@ pub async fn is_one(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bool,
     Ok(row.is_some())
 }
 
-/// Who may change your world from outside
+/// Helpers of your world
 #[utoipa::path(
     get, path = "/world/{id}/helpers", tag = "worlds",
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldHelpers),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 400, description = "malformed path", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
     ),
     security(("bearer" = []))
@@ -63,19 +63,19 @@ async fn list(
     Ok(Json(of_world(platform.db(), &world_id).await?))
 }
 
-/// Allows somebody to cast into your world and edit it without playing there
+/// Adds a helper, who may cast into your world and edit it without playing there
 #[utoipa::path(
     put, path = "/world/{id}/helpers/{username}", tag = "worlds",
     params(
         ("id" = String, Path, description = "id of the world"),
-        ("username" = String, Path, description = "name of the person"),
+        ("username" = String, Path, description = "name of the user"),
     ),
     responses(
         (status = 200, body = WorldHelpers),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "not your world", body = ErrorBody),
-        (status = 404, description = "no such world or person", body = ErrorBody),
+        (status = 400, description = "malformed path", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world", body = ErrorBody),
+        (status = 404, description = "no such world or user", body = ErrorBody),
         (status = 409, description = "the world has too many helpers", body = ErrorBody),
     ),
     security(("bearer" = []))
@@ -108,26 +108,26 @@ async fn allow(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "too_many_helpers",
-            format!("A world has at most {HELPERS_MAX} helpers. Remove one first."),
+            format!("A world can have at most {HELPERS_MAX} helpers. Remove one first."),
         ));
     }
     transaction.commit().await?;
     Ok(Json(of_world(db, &world_id).await?))
 }
 
-/// Takes that permission back
+/// Removes a helper
 #[utoipa::path(
     delete, path = "/world/{id}/helpers/{username}", tag = "worlds",
     params(
         ("id" = String, Path, description = "id of the world"),
-        ("username" = String, Path, description = "name of the person"),
+        ("username" = String, Path, description = "name of the user"),
     ),
     responses(
         (status = 200, body = WorldHelpers),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "not your world", body = ErrorBody),
-        (status = 404, description = "no such world or person", body = ErrorBody),
+        (status = 400, description = "malformed path", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world", body = ErrorBody),
+        (status = 404, description = "no such world or user", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]

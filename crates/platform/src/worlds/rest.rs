@@ -12,27 +12,28 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    Asker, COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish, WorldRow, find, unknown_world,
+    Asker, COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec, WorldRow, find,
+    unknown_world,
 };
 use crate::Platform;
 use crate::api::{ErrorBody, NewWorld, WorldChange, WorldInfo, WorldList};
 use crate::auth::Session;
+use crate::catalog::{access, channels};
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
 use crate::games::{self, GameRow};
-use crate::moderation::{self, Member};
+use crate::moderation::{self, ActiveSession};
 use crate::names;
 use crate::paging::{PER_PAGE, Page};
-use crate::store::{access, channels};
 use crate::texts;
 
-/// Worlds that one person may have made.
+/// Worlds that one user may own.
 const OWNED_MAX: i64 = 50;
-/// How long a world that is deleted or set back gets to end.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+/// Additional time that the process of a deleted or restored world gets to stop.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is answered here, but for what may be large.
+/// Routes of worlds, except those with large bodies.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
@@ -46,10 +47,10 @@ pub struct ListQuery {
     /// Only worlds of this game.
     #[serde(default)]
     game_id: Option<String>,
-    /// Only one's own, private and sleeping ones too.
+    /// Only your own worlds, including private and stopped ones.
     #[serde(default)]
     mine: bool,
-    /// From 1.
+    /// Page number, from 1.
     #[param(minimum = 1, maximum = 10_000)]
     page: Option<u32>,
     /// Worlds on a page.
@@ -57,14 +58,14 @@ pub struct ListQuery {
     per_page: Option<u32>,
 }
 
-/// Worlds: the fullest first. Private worlds and instances of games that are
-/// not public are shown to their owners only.
+/// Lists worlds, the fullest first. Private worlds and worlds of games that are not public are
+/// shown to their owners only.
 #[utoipa::path(
     get, path = "/worlds", tag = "worlds", params(ListQuery),
     responses(
         (status = 200, body = WorldList),
-        (status = 400, description = "the query means nothing", body = ErrorBody),
-        (status = 401, description = "`mine` without a session", body = ErrorBody),
+        (status = 400, description = "malformed query", body = ErrorBody),
+        (status = 401, description = "`mine` without a valid token", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -80,7 +81,7 @@ async fn list(
         ));
     }
     let page = Page::of(query.page, query.per_page, PER_PAGE)?;
-    // Both forms take the same two values, so that there is one query.
+    // Both filters take the same two parameters, so that one query suffices.
     let (filter, order) = if query.mine {
         ("owner_id = $1", "updated_at DESC, world_id")
     } else {
@@ -119,47 +120,47 @@ async fn list(
     }))
 }
 
-/// Makes a world of one's own. It sleeps until somebody joins it, and stays
-/// until its owner deletes it.
+/// Creates a world that you own. It starts when a player joins it, and is stored until you delete
+/// it.
 #[utoipa::path(
     post, path = "/worlds", tag = "worlds", request_body = Option<NewWorld>,
     responses(
         (status = 201, body = WorldInfo),
-        (status = 400, description = "the body means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "you are suspended", body = ErrorBody),
+        (status = 400, description = "malformed request body", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller is suspended", body = ErrorBody),
         (status = 404, description = "no such game", body = ErrorBody),
-        (status = 409, description = "you have too many worlds", body = ErrorBody),
+        (status = 409, description = "the caller has too many worlds", body = ErrorBody),
         (status = 413, description = "the body is too large", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
 async fn create(
     State(platform): State<Platform>,
-    Member(session): Member,
-    OptionalJson(wish): OptionalJson<NewWorld>,
+    ActiveSession(session): ActiveSession,
+    OptionalJson(request): OptionalJson<NewWorld>,
 ) -> Result<Response, ApiError> {
-    let world = create_owned(&platform, &session, wish).await?;
-    tell_list(&platform).await?;
+    let world = create_owned(&platform, &session, request).await?;
+    publish_list(&platform).await?;
     let info = world.info(&platform);
     let mut response = (StatusCode::CREATED, Json(&info)).into_response();
-    if let Ok(place) = HeaderValue::from_str(&format!("/world/{}", info.world_id)) {
-        response.headers_mut().insert(header::LOCATION, place);
+    if let Ok(location) = HeaderValue::from_str(&format!("/world/{}", info.world_id)) {
+        response.headers_mut().insert(header::LOCATION, location);
     }
     Ok(response)
 }
 
-/// Makes a world that belongs to `owner`.
+/// Creates a world owned by `owner`.
 ///
 /// # Errors
-/// 404 for a game that is not open to them, 409 when they have too many.
+/// 404 for a game that the user may not see, 409 when the user has too many worlds.
 pub async fn create_owned(
     platform: &Platform,
     owner: &Session,
-    wish: NewWorld,
+    request: NewWorld,
 ) -> Result<WorldRow, ApiError> {
     let db = platform.db();
-    let game_id = wish.game_id.or_else(|| platform.default_game());
+    let game_id = request.game_id.or_else(|| platform.default_game());
     let game = games::find(db, &game_id.unwrap_or_default())
         .await?
         .filter(|game| access::may_see(game, owner))
@@ -175,30 +176,30 @@ pub async fn create_owned(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "too_many_worlds",
-            format!("you have {OWNED_MAX} worlds already; delete one first"),
+            format!("you already have {OWNED_MAX} worlds; delete one first"),
         ));
     }
-    let name = readable(wish.name.as_deref().unwrap_or_default());
+    let name = readable(request.name.as_deref().unwrap_or_default());
     if let Some(name) = &name {
-        names::check_decent(platform, name)?;
+        names::check_inoffensive(platform, name)?;
     }
-    let name = name.unwrap_or_else(|| made_up_name(owner, &game));
-    let description = wish.description.unwrap_or_default();
+    let name = name.unwrap_or_else(|| default_name(owner, &game));
+    let description = request.description.unwrap_or_default();
     let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
-    let wish = Wish {
+    let spec = NewWorldSpec {
         name: &name,
         description: &description,
         created_by: &owner.user_id,
         owned: true,
         kept: true,
-        private: wish.private.unwrap_or(false),
+        private: request.private.unwrap_or(false),
     };
-    let spec = super::create(db, &game, wish, platform.clock().now_ms()).await?;
+    let spec = super::create(db, &game, spec, platform.clock().now_ms()).await?;
     let world = find(db, &spec.world_id).await?;
     world.ok_or_else(unknown_world)
 }
 
-fn made_up_name(owner: &Session, game: &GameRow) -> String {
+fn default_name(owner: &Session, game: &GameRow) -> String {
     let name = format!("{}: {}", game.name, owner.username);
     readable(&name).unwrap_or_else(|| game.name.clone())
 }
@@ -207,15 +208,15 @@ fn readable(name: &str) -> Option<String> {
     Some(texts::line(name, NAME_CHARS_MAX)).filter(|name| !name.is_empty())
 }
 
-/// One world.
+/// Returns one world.
 #[utoipa::path(
     get, path = "/world/{id}", tag = "worlds",
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldInfo),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "the session is not valid", body = ErrorBody),
-        (status = 404, description = "no such world, or it is not yours to see", body = ErrorBody),
+        (status = 400, description = "malformed path", body = ErrorBody),
+        (status = 401, description = "invalid token", body = ErrorBody),
+        (status = 404, description = "no such world, or the caller may not see it", body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -228,10 +229,10 @@ async fn show(
     Ok(Json(world.info(&platform)))
 }
 
-/// The world, when `asker` may see it.
+/// The world, if `asker` may see it.
 ///
 /// # Errors
-/// 404; the same for those that are not there and those that are not theirs.
+/// 404 for worlds that do not exist and for those that the caller may not see.
 pub(super) async fn visible(
     platform: &Platform,
     asker: &Asker,
@@ -245,7 +246,7 @@ pub(super) async fn visible(
         .ok_or_else(unknown_world)
 }
 
-/// The world, when it is for `asker` to change.
+/// The world, if `asker` may change it.
 ///
 /// # Errors
 /// 404, 401 or 403.
@@ -254,14 +255,14 @@ pub(super) async fn owned(
     asker: &Asker,
     world_id: &str,
 ) -> Result<WorldRow, ApiError> {
-    asker.require_somebody()?;
+    asker.require_login()?;
     let world = visible(platform, asker, world_id).await?;
     asker.require_owner(&world)?;
     Ok(world)
 }
 
-/// The world, when it is for `asker` to change and no moderator has suspended
-/// them. What only takes things away, [`owned`] permits to suspended owners too.
+/// Loads a world that `asker` may change, and rejects suspended users. Calls that only remove
+/// things use [`owned`], which admits suspended owners.
 ///
 /// # Errors
 /// 404, 401 or 403.
@@ -276,17 +277,17 @@ pub(super) async fn owned_to_edit(
     Ok(world)
 }
 
-/// Changes name, description and who may come.
+/// Changes the name, the description and the privacy of a world.
 #[utoipa::path(
     patch, path = "/world/{id}", tag = "worlds", request_body = WorldChange,
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldInfo),
-        (status = 400, description = "the body means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 400, description = "malformed request body", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
-        (status = 409, description = "somebody changed it since `version`", body = ErrorBody),
+        (status = 409, description = "the world was changed since `version`", body = ErrorBody),
         (status = 413, description = "the body is too large", body = ErrorBody),
     ),
     security(("bearer" = []))
@@ -301,10 +302,13 @@ async fn change(
     let name = match &change.name {
         None => world.name.clone(),
         Some(typed) => readable(typed).ok_or_else(|| {
-            ApiError::bad_request("invalid_name", "a world needs a name that can be read")
+            ApiError::bad_request(
+                "invalid_name",
+                "the name of a world must contain readable characters",
+            )
         })?,
     };
-    names::check_decent(&platform, &name)?;
+    names::check_inoffensive(&platform, &name)?;
     let description = change.description.as_ref();
     let description = description.map_or(world.description.clone(), |typed| {
         texts::lines(typed, DESCRIPTION_CHARS_MAX)
@@ -329,26 +333,26 @@ async fn change(
         let error = ApiError::new(
             StatusCode::CONFLICT,
             "changed_meanwhile",
-            "somebody changed this world since; look at it again and repeat your change",
+            "this world was changed in the meantime; reload it and repeat your change",
         );
         return Err(error.with_details(serde_json::json!({ "version": now.version })));
     }
     if let Some(server) = platform.fleet().server(&world_id) {
         server.set_private(private);
     }
-    tell_list(&platform).await?;
+    publish_list(&platform).await?;
     Ok(Json(now.info(&platform)))
 }
 
-/// Deletes a world with everything that lasts of it. Whoever is in it is told.
+/// Deletes a world with its persisted state, and disconnects its players.
 #[utoipa::path(
     delete, path = "/world/{id}", tag = "worlds",
     params(("id" = String, Path, description = "id of the world")),
     responses(
-        (status = 204, description = "it is gone"),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 204, description = "the world is deleted"),
+        (status = 400, description = "malformed path", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
     ),
     security(("bearer" = []))
@@ -359,28 +363,28 @@ async fn delete(
     ApiPath(world_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
     owned(&platform, &asker, &world_id).await?;
-    // First the row: from here on nobody can join it, and what its process
-    // still wants stored is refused.
+    // The row is deleted first: from then on no player can join, and writes of its process are
+    // refused.
     super::delete(platform.db(), &world_id).await?;
     end(&platform, &world_id).await;
-    tell_list(&platform).await?;
+    publish_list(&platform).await?;
     tracing::info!(world = world_id, by = asker.user_id(), "world deleted");
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Those who follow by Socket.IO have the list: it is another one.
-async fn tell_list(platform: &Platform) -> Result<(), sqlx::Error> {
+/// Sends the new list of worlds to Socket.IO clients.
+async fn publish_list(platform: &Platform) -> Result<(), sqlx::Error> {
     let listed = super::public(platform).await?;
-    let news = serde_json::json!({ "worlds": listed });
-    platform.sockets().tell_all("world.list_updated", &news);
+    let event = serde_json::json!({ "worlds": listed });
+    platform.sockets().broadcast("world.list_updated", &event);
     Ok(())
 }
 
-/// Stops a world's process and waits for its end, within reason.
+/// Stops a world's process and waits for its end, up to a timeout.
 pub(super) async fn end(platform: &Platform, world_id: &str) {
     if let Some(server) = platform.fleet().server(world_id) {
         platform.fleet().stop(world_id);
-        let patience = platform.settings().fleet.stop_grace + END_PATIENCE;
-        let _ = tokio::time::timeout(patience, server.ended()).await;
+        let limit = platform.settings().fleet.stop_grace + END_TIMEOUT;
+        let _ = tokio::time::timeout(limit, server.ended()).await;
     }
 }

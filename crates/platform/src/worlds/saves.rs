@@ -1,15 +1,13 @@
-//! `POST /world/{id}` and what goes with it: saves of what lasts of a world,
-//! and going back to one.
+//! Saves of a world's persisted state, and restoring them: `POST /world/{id}` and related routes.
 //!
-//! The database has what lasts at every moment (`world_log.rs`), so a save needs
-//! nothing of the world's process. Going back ends the process first; the world's
-//! epoch is counted up with the new state, so that one which comes between
-//! stores nothing over it.
+//! The database always contains the complete persisted state (`world_log.rs`), so a save does not
+//! involve the world's process. A restore stops the process first. It also increments the world's
+//! epoch, so that a process started in between cannot overwrite the restored state.
 
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
-use frolic_protocol::keep::SavedWorld;
+use frolic_protocol::persist::SavedWorld;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 use utoipa_axum::router::OpenApiRouter;
@@ -26,17 +24,17 @@ use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::paging::PageQuery;
 use crate::{ids, socketio, texts, world_log};
 
-/// Saves that somebody made, per world.
+/// Manual saves per world.
 const SAVES_MAX: i64 = 20;
-/// Saves that were made before something took the world's place, per world.
+/// Saves per world that were created automatically before a restore.
 const AUTOMATIC_MAX: i64 = 3;
-/// A state that is handed in, as JSON.
+/// Body size of a request with a state, as JSON.
 const STATE_BODY_BYTES_MAX: usize = 24 * 1024 * 1024;
-/// A state that is handed out: bytes of its sections.
+/// Bytes of the sections of a state in a response.
 const STATE_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LABEL_CHARS_MAX: usize = 60;
 
-/// What is answered here.
+/// Routes of saves.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(save))
@@ -46,18 +44,18 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(show_state))
 }
 
-/// Saves what lasts of the world now; or, with `restore` or `state`, saves it
-/// and then goes back. Whoever is in the world is sent back in.
+/// Saves the current state of the world. With `restore` or `state`, saves it and then replaces it;
+/// connected players rejoin.
 #[utoipa::path(
     post, path = "/world/{id}", tag = "worlds", request_body = WorldSaveRequest,
     params(("id" = String, Path, description = "id of the world")),
     responses(
-        (status = 201, description = "the save that was made", body = WorldSave),
-        (status = 400, description = "the body means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 201, description = "the new save", body = WorldSave),
+        (status = 400, description = "malformed request body", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world or save", body = ErrorBody),
-        (status = 409, description = "too many saves, or too large to save", body = ErrorBody),
+        (status = 409, description = "too many saves, or the world is too large to save", body = ErrorBody),
         (status = 413, description = "the body is too large", body = ErrorBody),
     ),
     security(("bearer" = []))
@@ -73,20 +71,20 @@ async fn save(
     let label = label
         .map(|label| texts::line(label, LABEL_CHARS_MAX))
         .filter(|label| !label.is_empty());
-    let back_to = match (request.restore, request.state) {
+    let target = match (request.restore, request.state) {
         (None, None) => None,
         (Some(save_id), None) => Some(read_save(&platform, &world_id, &save_id).await?),
-        (None, Some(given)) => Some(state::given(given)?),
+        (None, Some(given)) => Some(state::from_api(given)?),
         (Some(_), Some(_)) => {
             return Err(ApiError::bad_request(
                 "too_many_targets",
-                "give only one of restore and state",
+                "send only one of restore and state",
             ));
         }
     };
-    let saved = match back_to {
+    let saved = match target {
         None => save_now(&platform, &asker, &world_id, label).await?,
-        Some(world) => go_back(&platform, &asker, &world_id, world).await?,
+        Some(world) => restore(&platform, &asker, &world_id, world).await?,
     };
     Ok((StatusCode::CREATED, Json(saved)))
 }
@@ -110,7 +108,7 @@ async fn save_now(
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "too_many_saves",
-            format!("this world has {SAVES_MAX} saves already; delete one first"),
+            format!("this world already has {SAVES_MAX} saves; delete one first"),
         ));
     }
     let world = world_log::read_world_in(&mut transaction, world_id).await?;
@@ -122,14 +120,14 @@ async fn save_now(
     Ok(saved)
 }
 
-/// Saves what is there, then puts `world` in its place.
-async fn go_back(
+/// Saves the current state, then replaces it by `world`.
+async fn restore(
     platform: &Platform,
     asker: &Asker,
     world_id: &str,
     world: SavedWorld,
 ) -> Result<WorldSave, ApiError> {
-    // Its last checkpoint belongs into the save.
+    // The process is stopped first, so that the save contains its last checkpoint.
     end(platform, world_id).await;
     let mut transaction = crate::db::begin(platform.db()).await?;
     lock(&mut transaction, world_id, 1).await?;
@@ -139,23 +137,22 @@ async fn go_back(
         .fetch_one(&mut *transaction)
         .await?
         .try_get("op_seq")?;
-    let label = ("Before going back".to_owned(), true);
+    let label = ("Before restoring".to_owned(), true);
     let now_ms = platform.clock().now_ms();
     let saved = write_save(&mut transaction, now_ms, asker, world_id, label, before).await?;
-    drop_old_automatic(&mut transaction, world_id).await?;
+    delete_old_automatic(&mut transaction, world_id).await?;
     let world = state::renumbered(world, newest.max(0).cast_unsigned());
     world_log::replace_world(&mut transaction, world_id, &world, now_ms).await?;
     transaction.commit().await?;
-    // One that was started meanwhile has the old state in its hands, and may
-    // store nothing any more.
+    // A process that was started in the meantime has loaded the old state and must not store it.
     end(platform, world_id).await;
-    socketio::set_back(platform, world_id).await?;
-    tracing::info!(world = world_id, by = asker.user_id(), "world set back");
+    socketio::send_reset(platform, world_id).await?;
+    tracing::info!(world = world_id, by = asker.user_id(), "world restored");
     Ok(saved)
 }
 
-/// Begins with a write to the world's row, so that no batch of its process
-/// comes between; `epochs` is 1 when whoever runs it now must store no more.
+/// Begins with a write to the world's row, so that no batch of its process interferes. With
+/// `epochs` 1, the current process loses its right to store.
 async fn lock(
     connection: &mut AnyConnection,
     world_id: &str,
@@ -174,7 +171,7 @@ async fn lock(
     Ok(())
 }
 
-/// What a save is to be called, and whether the platform made it.
+/// Label of a save, and whether it was created automatically.
 type Label = (String, bool);
 
 async fn write_save(
@@ -186,7 +183,7 @@ async fn write_save(
     world: SavedWorld,
 ) -> Result<WorldSave, ApiError> {
     let newest_op = world.newest();
-    let packed = tokio::task::spawn_blocking(move || state::packed(&world)).await;
+    let packed = tokio::task::spawn_blocking(move || state::pack(&world)).await;
     let data = packed.ok().flatten().ok_or_else(too_large)?;
     let save = WorldSave {
         save_id: ids::new_id("save"),
@@ -216,7 +213,7 @@ async fn write_save(
     Ok(save)
 }
 
-async fn drop_old_automatic(
+async fn delete_old_automatic(
     connection: &mut AnyConnection,
     world_id: &str,
 ) -> Result<(), sqlx::Error> {
@@ -244,37 +241,37 @@ async fn read_save(
         .await?
         .ok_or_else(unknown_save)?;
     let data: String = row.try_get("data")?;
-    let unpacked = tokio::task::spawn_blocking(move || state::unpacked(&data)).await;
+    let unpacked = tokio::task::spawn_blocking(move || state::unpack(&data)).await;
     unpacked.ok().flatten().ok_or_else(|| {
         ApiError::new(
             StatusCode::CONFLICT,
             "damaged_save",
-            "this save cannot be read any more; choose another one",
+            "this save is damaged; choose another one",
         )
     })
 }
 
 fn unknown_save() -> ApiError {
-    ApiError::not_found("save_not_found", "this world has no such save (any more)")
+    ApiError::not_found("save_not_found", "this world has no such save")
 }
 
 fn too_large() -> ApiError {
     ApiError::new(
         StatusCode::CONFLICT,
         "state_too_large",
-        "too much was built here for this; ask the operator for a backup",
+        "this world is too large for this; ask the operator for a backup",
     )
 }
 
-/// The saves of a world, the newest first.
+/// The saves of a world, newest first.
 #[utoipa::path(
     get, path = "/world/{id}/saves", tag = "worlds",
     params(("id" = String, Path, description = "id of the world"), PageQuery),
     responses(
         (status = 200, body = WorldSaveList),
-        (status = 400, description = "the query means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 400, description = "malformed query", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
     ),
     security(("bearer" = []))
@@ -331,10 +328,10 @@ fn read(row: &AnyRow) -> Result<WorldSave, sqlx::Error> {
         ("save_id" = String, Path, description = "id of the save"),
     ),
     responses(
-        (status = 204, description = "it is gone"),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 204, description = "the save is deleted"),
+        (status = 400, description = "malformed path", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world or save", body = ErrorBody),
     ),
     security(("bearer" = []))
@@ -356,17 +353,17 @@ async fn delete(
     }
 }
 
-/// Everything that lasts of the world, to keep elsewhere or to look at.
+/// Returns the persisted state of the world, for a backup or for inspection.
 #[utoipa::path(
     get, path = "/world/{id}/state", tag = "worlds",
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldState),
-        (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "no session", body = ErrorBody),
-        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 400, description = "malformed path", body = ErrorBody),
+        (status = 401, description = "missing or invalid token", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
-        (status = 409, description = "too large for this", body = ErrorBody),
+        (status = 409, description = "the state is too large for a response", body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -385,9 +382,9 @@ async fn show_state(
     if bytes > STATE_BYTES_MAX {
         return Err(too_large());
     }
-    let shown = state::shown(world);
-    shown.map(Json).map_err(|error| {
-        tracing::error!(%error, world = world_id, "a world has no text form");
+    let rendered = state::to_api(world);
+    rendered.map(Json).map_err(|error| {
+        tracing::error!(%error, world = world_id, "could not serialise the state of a world");
         too_large()
     })
 }

@@ -1,32 +1,32 @@
-//! What lasts of a world in the forms it has on its way: as the interface shows
-//! it, as a save keeps it, as game servers get it.
+//! Converts the persisted state of a world between its forms: for the REST API, for a save, and for
+//! game servers.
 
 use std::io::Read;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use frolic_protocol::keep::{
+use frolic_protocol::ops::LoggedOp;
+use frolic_protocol::persist::{
     CHECKPOINT_BYTES_MAX, Checkpoint, SECTION_BYTES_MAX, SECTIONS_MAX, SavedWorld, Section,
 };
-use frolic_protocol::ops::LoggedOp;
 
 use crate::api::{StateOp, StateSection, WorldState};
 use crate::error::ApiError;
 
-/// Operations of a state that is handed in.
+/// Operations of a state in a request.
 const OPS_MAX: usize = 50_000;
-/// Longest name of a section and id of a player.
+/// Maximum length of section names and of player ids.
 const NAME_BYTES_MAX: usize = 128;
-/// A save as text.
+/// Size of a save as text.
 pub const SAVE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// A save once it is unpacked.
+/// Size of a decompressed save.
 const UNPACKED_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-/// As the interface shows it.
+/// Converts a state for the REST API.
 ///
 /// # Errors
-/// When an operation has no text form.
-pub fn shown(world: SavedWorld) -> Result<WorldState, serde_json::Error> {
+/// When an operation cannot be serialised.
+pub fn to_api(world: SavedWorld) -> Result<WorldState, serde_json::Error> {
     let sections = world.checkpoint.sections.into_iter();
     let ops = world.ops.into_iter();
     Ok(WorldState {
@@ -50,15 +50,15 @@ pub fn shown(world: SavedWorld) -> Result<WorldState, serde_json::Error> {
     })
 }
 
-/// From what somebody handed in.
+/// Converts and checks a state of a REST request.
 ///
 /// # Errors
-/// 400 that says what is wrong with it.
-pub fn given(state: WorldState) -> Result<SavedWorld, ApiError> {
+/// 400 that names the error.
+pub fn from_api(state: WorldState) -> Result<SavedWorld, ApiError> {
     let refused = |message: String| ApiError::bad_request("invalid_state", message);
     if state.sections.len() > SECTIONS_MAX || state.ops.len() > OPS_MAX {
         return Err(refused(format!(
-            "a state has at most {SECTIONS_MAX} sections and {OPS_MAX} operations"
+            "a state can have at most {SECTIONS_MAX} sections and {OPS_MAX} operations"
         )));
     }
     let mut checkpoint = Checkpoint {
@@ -73,7 +73,9 @@ pub fn given(state: WorldState) -> Result<SavedWorld, ApiError> {
     } in state.sections
     {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            return Err(refused("a section has a name of 1 to 128 bytes".to_owned()));
+            return Err(refused(
+                "the name of a section must have 1 to 128 bytes".to_owned(),
+            ));
         }
         let bytes = BASE64
             .decode(data)
@@ -84,7 +86,7 @@ pub fn given(state: WorldState) -> Result<SavedWorld, ApiError> {
         }
         let section = Section { version, bytes };
         if checkpoint.sections.insert(name.clone(), section).is_some() {
-            return Err(refused(format!("the section {name:?} is there twice")));
+            return Err(refused(format!("the section {name:?} occurs twice")));
         }
     }
     let mut ops = Vec::with_capacity(state.ops.len());
@@ -92,7 +94,7 @@ pub fn given(state: WorldState) -> Result<SavedWorld, ApiError> {
         let wanted = state.checkpoint_op.checked_add(number);
         if wanted != Some(op.op_id) {
             return Err(refused(format!(
-                "operations follow checkpoint_op without gaps; {} does not",
+                "operations must follow checkpoint_op without gaps; {} does not",
                 op.op_id
             )));
         }
@@ -101,10 +103,10 @@ pub fn given(state: WorldState) -> Result<SavedWorld, ApiError> {
             .as_ref()
             .is_some_and(|id| id.len() > NAME_BYTES_MAX)
         {
-            return Err(refused("the id of a player is too long".to_owned()));
+            return Err(refused("a player id is too long".to_owned()));
         }
         let done = serde_json::from_value(op.op_data)
-            .map_err(|error| refused(format!("operation {} is none: {error}", op.op_id)))?;
+            .map_err(|error| refused(format!("operation {} is invalid: {error}", op.op_id)))?;
         ops.push(LoggedOp {
             seq: op.op_id,
             by: op.player_id,
@@ -114,16 +116,16 @@ pub fn given(state: WorldState) -> Result<SavedWorld, ApiError> {
     Ok(SavedWorld { checkpoint, ops })
 }
 
-/// As a save keeps it; none when it would be too large.
-pub fn packed(world: &SavedWorld) -> Option<String> {
+/// Compresses a state for a save; `None` if it is too large.
+pub fn pack(world: &SavedWorld) -> Option<String> {
     let json = serde_json::to_vec(world).ok()?;
     let packed = zstd::bulk::compress(&json, 3).ok()?;
     let text = BASE64.encode(packed);
     (text.len() <= SAVE_BYTES_MAX).then_some(text)
 }
 
-/// From what a save kept; none when it is damaged.
-pub fn unpacked(text: &str) -> Option<SavedWorld> {
+/// Decompresses a save; `None` if it is damaged.
+pub fn unpack(text: &str) -> Option<SavedWorld> {
     let packed = BASE64.decode(text).ok()?;
     let decoder = zstd::stream::Decoder::new(packed.as_slice()).ok()?;
     let mut json = Vec::new();
@@ -134,8 +136,8 @@ pub fn unpacked(text: &str) -> Option<SavedWorld> {
     serde_json::from_slice(&json).ok()
 }
 
-/// The same world with numbers that come after `newest`: none is used twice,
-/// and none that somebody handed in is believed.
+/// Renumbers the operations to follow `newest`, because numbers must not repeat and those of a
+/// request are not trusted.
 pub fn renumbered(mut world: SavedWorld, newest: u64) -> SavedWorld {
     world.checkpoint.seq = newest.saturating_add(1);
     for (op, number) in world.ops.iter_mut().zip(1..) {
@@ -169,15 +171,15 @@ mod tests {
     }
 
     #[test]
-    fn a_world_is_the_same_in_every_form() {
-        assert_eq!(given(shown(world()).unwrap()).unwrap(), world());
-        assert_eq!(unpacked(&packed(&world()).unwrap()), Some(world()));
-        assert_eq!(unpacked("no save"), None);
-        assert_eq!(unpacked(&BASE64.encode("no save")), None);
+    fn conversions_preserve_the_world() {
+        assert_eq!(from_api(to_api(world()).unwrap()).unwrap(), world());
+        assert_eq!(unpack(&pack(&world()).unwrap()), Some(world()));
+        assert_eq!(unpack("no save"), None);
+        assert_eq!(unpack(&BASE64.encode("no save")), None);
     }
 
     #[test]
-    fn numbers_of_operations_never_come_twice() {
+    fn operation_numbers_never_repeat() {
         let moved = renumbered(world(), 10);
         assert_eq!((moved.checkpoint.seq, moved.newest()), (11, 13));
         let mut far = world();
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn states_that_make_no_sense_are_refused() {
+    fn invalid_states_are_refused() {
         let damage: [fn(&mut WorldState); 6] = [
             |state| state.sections[0].data = "%".to_owned(),
             |state| state.sections[0].name = String::new(),
@@ -196,9 +198,9 @@ mod tests {
             |state| state.checkpoint_op = u64::MAX,
         ];
         for change in damage {
-            let mut state = shown(world()).unwrap();
+            let mut state = to_api(world()).unwrap();
             change(&mut state);
-            assert!(given(state.clone()).is_err(), "{state:?}");
+            assert!(from_api(state.clone()).is_err(), "{state:?}");
         }
     }
 }

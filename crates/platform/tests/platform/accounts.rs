@@ -1,5 +1,5 @@
-//! Accounts: register, log in and out, change, delete; guests who
-//! become accounts; and what strangers try.
+//! Accounts: registration, login and logout, changes, deletion; guests who become accounts; and
+//! attacks on all of these.
 
 use bytes::Bytes;
 use frolic_platform::api::{Account, LoginResponse, OwnSessionList, PublishResponse};
@@ -11,7 +11,7 @@ use crate::support::{TestPlatform, error_of, game_files};
 pub const PASSWORD: &str = "correct horse battery";
 
 impl TestPlatform {
-    /// Any call with a bearer token and a JSON body.
+    /// Any request with a bearer token and a JSON body.
     pub async fn call(&self, method: Method, path: &str, token: &str, body: Value) -> Response {
         let mut request = self.request(method, path).bearer_auth(token);
         if !body.is_null() {
@@ -69,7 +69,7 @@ async fn an_account_is_registered_and_opened_with_its_password() {
     );
     assert_eq!(me.expires_at.as_deref(), Some("2025-11-15T04:00:00Z"));
 
-    // Capitals in the name do not matter; anything about the password does.
+    // The case of the name does not matter; that of the password does.
     let again = logged_in(platform.try_password("ada LOVELACE ", PASSWORD).await).await;
     assert_eq!(again.client_id, ada.client_id);
     assert_ne!(again.session_token, ada.session_token);
@@ -88,7 +88,7 @@ async fn an_account_is_registered_and_opened_with_its_password() {
 }
 
 #[tokio::test]
-async fn names_and_passwords_that_will_not_do_are_explained() {
+async fn invalid_names_and_passwords_are_refused_with_a_reason() {
     let platform = TestPlatform::start().await;
     platform.register("Ada").await;
     for (name, password, status, code) in [
@@ -129,7 +129,7 @@ async fn names_and_passwords_that_will_not_do_are_explained() {
 }
 
 #[tokio::test]
-async fn two_registrations_of_one_name_make_one_account() {
+async fn concurrent_registrations_of_one_name_create_one_account() {
     let platform = TestPlatform::start().await;
     let guests = [platform.login("A").await, platform.login("B").await];
     let tries = (0..6).map(|i| {
@@ -141,8 +141,8 @@ async fn two_registrations_of_one_name_make_one_account() {
         .iter()
         .map(|response| response.status().as_u16())
         .collect();
-    let made = statuses.iter().filter(|status| **status == 201).count();
-    assert_eq!(made, 1, "{statuses:?}");
+    let created = statuses.iter().filter(|status| **status == 201).count();
+    assert_eq!(created, 1, "{statuses:?}");
     assert!(
         statuses.iter().all(|status| [201, 409].contains(status)),
         "{statuses:?}"
@@ -150,7 +150,7 @@ async fn two_registrations_of_one_name_make_one_account() {
 }
 
 #[tokio::test]
-async fn a_guest_becomes_an_account_and_keeps_what_they_made() {
+async fn a_guest_becomes_an_account_and_keeps_their_games() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Zoe").await;
     let archive = frolic_package::pack(&game_files("zoes-game", 4)).unwrap();
@@ -173,7 +173,7 @@ async fn a_guest_becomes_an_account_and_keeps_what_they_made() {
         ("account", "creator")
     );
 
-    // The game is still hers; the guest's token opens nothing any more.
+    // The game still belongs to her; the guest's token is invalid.
     let response = upload(zoe.session_token.clone()).await.unwrap();
     let published: PublishResponse = response.json().await.unwrap();
     assert!(!published.new_revision);
@@ -188,7 +188,7 @@ async fn a_guest_becomes_an_account_and_keeps_what_they_made() {
         error_of(response).await,
         (409, "already_registered".to_owned())
     );
-    // And she can come back, days later, after the guests were swept out.
+    // She can log in again days later, after the cleanup of guests.
     platform.clock.advance_ms(9 * 24 * 3_600_000);
     let _: Value = platform.admin(Method::POST, "/admin/cleanup").await;
     let back = logged_in(platform.try_password("Zoe the Builder", PASSWORD).await).await;
@@ -196,7 +196,7 @@ async fn a_guest_becomes_an_account_and_keeps_what_they_made() {
 }
 
 #[tokio::test]
-async fn logging_out_ends_one_session_and_only_that() {
+async fn logout_ends_only_one_session() {
     let platform = TestPlatform::start().await;
     let first = platform.register("Ada").await;
     let second = logged_in(platform.try_password("Ada", PASSWORD).await).await;
@@ -213,7 +213,7 @@ async fn logging_out_ends_one_session_and_only_that() {
 }
 
 #[tokio::test]
-async fn sessions_are_seen_and_ended_by_their_owner_only() {
+async fn only_the_owner_lists_and_ends_sessions() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let bob = platform.register("Bob").await;
@@ -286,7 +286,7 @@ async fn a_new_password_needs_the_old_one_and_ends_other_sessions() {
         StatusCode::UNAUTHORIZED
     );
     logged_in(platform.try_password("Ada", "another good one").await).await;
-    // A guest has none to change.
+    // A guest has no password to change.
     let guest = platform.login("Guest").await;
     let body = json!({ "new_password": "another good one" });
     let response = platform
@@ -321,7 +321,7 @@ async fn names_change_and_stay_unique() {
 }
 
 #[tokio::test]
-async fn a_deleted_account_is_gone_and_its_games_leave_the_store() {
+async fn a_deleted_account_cannot_log_in_and_its_games_leave_the_store() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let archive = frolic_package::pack(&game_files("adas-game", 4)).unwrap();
@@ -357,10 +357,10 @@ async fn a_deleted_account_is_gone_and_its_games_leave_the_store() {
     );
     let response = platform.get("/api/games/adas-game").await;
     assert_eq!(error_of(response).await, (404, "game_not_found".to_owned()));
-    // The name is free, and whoever takes it gets nothing of hers.
+    // The name is free, and its next owner gets none of her data.
     let new = platform.register("Ada").await;
     assert_ne!(new.client_id, ada.client_id);
-    // Guests may go too, with their name as the only proof.
+    // Guests can be deleted too, with their name as the only confirmation.
     let guest = platform.login("Gus").await;
     let body = json!({ "username": "Gus" });
     let response = platform
@@ -370,7 +370,7 @@ async fn a_deleted_account_is_gone_and_its_games_leave_the_store() {
 }
 
 #[tokio::test]
-async fn guessing_is_slowed_per_account_and_per_address() {
+async fn password_attempts_are_limited_per_account_and_per_address() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.password_tries_burst = 4;
         settings.limits.password_tries_per_s = 0.001;
@@ -384,7 +384,7 @@ async fn guessing_is_slowed_per_account_and_per_address() {
         let request = request.header("x-forwarded-for", address);
         async move { request.json(&body).send().await.unwrap() }
     };
-    // Each guess from another address, all at once: the account counts them.
+    // Simultaneous attempts from different addresses count for the same account.
     let guesses = (0..8).map(|i| guess("Ada".into(), format!("203.0.113.{i}"), "wrong password"));
     let answers = futures_util::future::join_all(guesses).await;
     let slowed = answers
@@ -394,14 +394,14 @@ async fn guessing_is_slowed_per_account_and_per_address() {
     let response = guess("ada".into(), "203.0.113.99".into(), PASSWORD).await;
     assert!(response.headers().contains_key("retry-after"));
     assert_eq!(error_of(response).await, (429, "rate_limited".to_owned()));
-    // Somebody else is not locked out, and being right starts a new count.
+    // Other accounts are not locked out, and a correct password resets the count.
     for _ in 0..3 {
         for password in ["wrong password", "wrong password", PASSWORD] {
             guess("Bob".into(), "203.0.113.100".into(), password).await;
         }
     }
     logged_in(guess("Bob".into(), "203.0.113.101".into(), PASSWORD).await).await;
-    // One address cannot go through many names.
+    // One address cannot try many names.
     let mut slowed = 0;
     for i in 0..20 {
         let answer = guess(
@@ -440,7 +440,7 @@ async fn neither_passwords_nor_keys_are_in_the_data_folder() {
             assert!(!found, "{secret} is in {}", path.display());
         }
     }
-    // All of them work after a restart.
+    // All of them are valid after a restart.
     let platform = TestPlatform::start_in(data_dir.clone(), |_| {}).await;
     assert_eq!(platform.me(&api_key).await.client_id, ada.client_id);
     logged_in(platform.try_password("Ada", PASSWORD).await).await;
@@ -449,13 +449,13 @@ async fn neither_passwords_nor_keys_are_in_the_data_folder() {
 }
 
 #[tokio::test]
-async fn names_that_strangers_should_not_read_are_refused() {
+async fn offensive_names_are_refused() {
     let platform = TestPlatform::start().await;
     for name in ["Shithead7", "f.u.c.k", "B1tch", "555-123-4567"] {
         let refused = platform.try_register(None, name, PASSWORD).await;
         let error = error_of(refused).await;
         assert_eq!(error, (400, "name_refused".to_owned()), "{name}");
-        // A guest gets a name that was made up instead.
+        // A guest gets a generated name instead.
         assert_ne!(platform.login(name).await.username, name);
     }
     let ada = platform.register("Scunthorpe").await;

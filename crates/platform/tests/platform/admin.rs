@@ -1,5 +1,4 @@
-//! Administration: by role or ADMIN_TOKEN, paged, and who may give
-//! which role.
+//! Administration: with a role or ADMIN_TOKEN, pagination, and which roles can be assigned by whom.
 
 use frolic_platform::api::{LoginResponse, NewPassword, SessionList, UserInfo, UserList};
 use reqwest::{Method, Response, StatusCode};
@@ -13,7 +12,7 @@ async fn give(platform: &TestPlatform, token: &str, user_id: &str, body: Value) 
 }
 
 #[tokio::test]
-async fn the_first_admin_comes_from_the_token_and_gives_roles_on() {
+async fn the_token_appoints_the_first_admin_who_assigns_roles() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let bob = platform.register("Bob").await;
@@ -29,7 +28,7 @@ async fn the_first_admin_comes_from_the_token_and_gives_roles_on() {
         (user.username.as_str(), user.role.as_str()),
         ("Ada", "admin")
     );
-    // The session she has already is an admin's from now on.
+    // Her open session has the new role at once.
     assert_eq!(platform.me(&ada.session_token).await.role, "admin");
     let moderator = json!({ "role": "moderator" });
     let response = give(
@@ -40,7 +39,7 @@ async fn the_first_admin_comes_from_the_token_and_gives_roles_on() {
     )
     .await;
     assert_eq!(response.status(), StatusCode::OK);
-    // A moderator gives nothing, not even to themselves.
+    // A moderator cannot assign roles.
     let response = give(&platform, &bob.session_token, &bob.client_id, admin.clone()).await;
     assert_eq!(error_of(response).await, (403, "forbidden".to_owned()));
 
@@ -73,7 +72,7 @@ async fn the_first_admin_comes_from_the_token_and_gives_roles_on() {
 }
 
 #[tokio::test]
-async fn somebody_can_always_administer_the_platform() {
+async fn the_last_admin_cannot_be_removed() {
     let data_dir = std::env::temp_dir().join(frolic_platform::ids::new_id("frolic-test"));
     let platform = TestPlatform::start_in(data_dir.clone(), |_| {}).await;
     let ada = platform.register("Ada").await;
@@ -122,7 +121,7 @@ async fn somebody_can_always_administer_the_platform() {
 }
 
 #[tokio::test]
-async fn lists_are_paged_and_searched() {
+async fn lists_are_paginated_and_searchable() {
     let platform = TestPlatform::start().await;
     for name in ["Ada", "Ada 100", "Bob_x", "Bobax"] {
         platform.clock.advance_ms(1_000);
@@ -203,7 +202,7 @@ async fn lists_are_paged_and_searched() {
 }
 
 #[tokio::test]
-async fn an_operator_helps_who_forgot_their_password() {
+async fn an_operator_resets_a_forgotten_password() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let path = format!("/admin/users/{}/password", ada.client_id);
@@ -238,7 +237,7 @@ async fn an_operator_helps_who_forgot_their_password() {
 }
 
 #[tokio::test]
-async fn every_call_about_accounts_is_in_the_openapi_document() {
+async fn all_account_routes_are_in_the_openapi_document() {
     let platform = TestPlatform::start().await;
     let document: Value = platform.get_json("/api/openapi.json").await;
     for (path, method) in [
@@ -263,6 +262,6 @@ async fn every_call_about_accounts_is_in_the_openapi_document() {
         ("/admin/cleanup", "post"),
     ] {
         let described = &document["paths"][path][method]["responses"];
-        assert!(described.is_object(), "{method} {path} is not described");
+        assert!(described.is_object(), "{method} {path} is missing");
     }
 }

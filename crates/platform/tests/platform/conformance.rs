@@ -1,6 +1,6 @@
-//! The OpenAPI document and the server say the same. schemathesis, a client
-//! that knows nothing of us, reads the document, calls everything in it with
-//! right and wrong input, and compares what comes back.
+//! Checks that the OpenAPI document matches the server. schemathesis, an independent client, reads
+//! the document, sends valid and invalid requests to all operations in it, and checks the
+//! responses.
 
 use std::process::Stdio;
 
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::support::programs::{SCHEMATHESIS_PYTHON, python};
 use crate::support::{ADMIN_TOKEN, TestPlatform};
 
-/// Calls that would end the session they are tried with.
+/// Routes that would end the session of the test.
 const LEAVING: &str = "/logout|/api/me/delete|/api/me/password|/api/me/sessions.*";
-/// Tried inputs per call and phase.
+/// Examples per operation and phase.
 const EXAMPLES: &str = "5";
 
 #[tokio::test]
-async fn the_document_is_whole() {
+async fn the_document_is_complete() {
     let platform = TestPlatform::start().await;
     let response = platform.get("/api/openapi.json").await;
     let etag = response.headers()["etag"].clone();
@@ -40,18 +40,18 @@ async fn the_document_is_whole() {
                     "{name}: {status} is not in the error form"
                 );
             }
-            // An empty way in means that it also answers without a token.
+            // An empty entry means that the operation also works without a token.
             let ways = operation["security"].as_array();
             let secured = ways.is_some_and(|ways| ways.iter().all(|way| *way != json!({})));
             assert!(
                 !secured || !operation["responses"]["401"].is_null(),
-                "{name} wants a token and does not say what happens without"
+                "{name} requires a token but documents no 401"
             );
         }
     }
 }
 
-/// Runs schemathesis as the holder of a token over the paths that match.
+/// Runs schemathesis with a token over the matching paths.
 async fn conforms(platform: &TestPlatform, token: &str, paths: &str, excluded: &str) {
     let mut command = python(SCHEMATHESIS_PYTHON);
     command.args(["-m", "schemathesis.cli", "run"]);
@@ -61,7 +61,7 @@ async fn conforms(platform: &TestPlatform, token: &str, paths: &str, excluded: &
     command.args(["--exclude-path-regex", excluded]);
     command.args(["--max-examples", EXAMPLES]);
     command.args(["--phases", "examples,coverage,fuzzing"]);
-    // The same input must give the same verdict each time.
+    // The same input must give the same result every time.
     command.arg("--generation-deterministic");
     command.args([
         "--request-timeout",
@@ -69,23 +69,22 @@ async fn conforms(platform: &TestPlatform, token: &str, paths: &str, excluded: &
         "--continue-on-failure",
         "--no-color",
     ]);
-    // Schemas are wider than rules (which names may be taken, what fits
-    // together), so what a schema allows may be refused. What comes back is
-    // compared all the same.
+    // Schemas allow more than the rules (names may be reserved, fields may conflict), so valid
+    // input may be refused. The responses are checked anyway.
     let unchecked = "unsupported_method,positive_data_acceptance";
     command.args(["--exclude-checks", unchecked]);
-    // It leaves notes where it runs.
+    // It writes files into its working directory.
     command.current_dir(&platform.data_dir).stdin(Stdio::null());
     let ran = tokio::task::spawn_blocking(move || command.output());
     let output = ran.await.unwrap().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{complained}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stdout}\n{stderr}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs schemathesis, which `cargo xtask test` installs"]
-async fn the_server_does_what_its_document_says() {
+async fn the_server_conforms_to_its_document() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.rate_burst = 100_000;
         settings.limits.rate_per_s = 100_000.0;
@@ -95,6 +94,6 @@ async fn the_server_does_what_its_document_says() {
     let excluded = format!("^(/admin.*|{LEAVING})$");
     conforms(&platform, &ada.session_token, "^/", &excluded).await;
     conforms(&platform, ADMIN_TOKEN, "^/admin/", "^$").await;
-    // It is still there, and still makes sense.
+    // The server still works.
     platform.login("Bob").await;
 }

@@ -1,4 +1,4 @@
-//! The creator's console: what game servers report, and who reads it.
+//! The creator's console: reports of game servers, and who may read them.
 
 use frolic_platform::api::{ConsolePage, GameDashboard};
 use frolic_platform::fleet::LaunchRequest;
@@ -59,7 +59,7 @@ async fn page(platform: &TestPlatform, path: &str, token: &str) -> ConsolePage {
 }
 
 #[tokio::test]
-async fn a_creator_reads_their_console_and_nobody_else_does() {
+async fn only_the_creator_and_operators_read_the_console() {
     let platform = TestPlatform::start().await;
     let creator = platform.login("Creator").await;
     let archive = frolic_package::pack(&game_files("mine", 8)).unwrap();
@@ -68,12 +68,12 @@ async fn a_creator_reads_their_console_and_nobody_else_does() {
     assert_eq!(upload.send().await.unwrap().status(), StatusCode::CREATED);
     let joined = platform.join(json!({ "game_id": "mine" })).await;
     let launch = platform.stage.launches.borrow()[0].clone();
-    let said = ConsoleReport {
+    let sent = ConsoleReport {
         lines: vec![line("first"), line("second")],
         dropped: 0,
         scripts: vec![figures("ServerScriptService/Main.luau")],
     };
-    report(&platform, &launch, &said).await;
+    report(&platform, &launch, &sent).await;
 
     let path = "/api/games/mine/console";
     for token in [creator.session_token.as_str(), ADMIN_TOKEN] {
@@ -88,12 +88,12 @@ async fn a_creator_reads_their_console_and_nobody_else_does() {
         let world = &first.worlds[0];
         assert!(world.running);
         assert_eq!(world.scripts[0].memory_bytes, 4096);
-        // Only what is new, from there on.
+        // Only newer lines are returned.
         let next = page(&platform, &format!("{path}?after={}", first.last), token).await;
         assert!(next.lines.is_empty());
-        // A number of another run of the platform starts anew.
-        let anew = page(&platform, &format!("{path}?after=999999"), token).await;
-        assert_eq!(anew.lines.len(), 2);
+        // A number of an earlier process reads from the start.
+        let restarted = page(&platform, &format!("{path}?after=999999"), token).await;
+        assert_eq!(restarted.lines.len(), 2);
     }
     let stranger = platform.login("Stranger").await.session_token;
     let refused = error_of(read(&platform, path, &stranger).await).await;
@@ -107,7 +107,7 @@ async fn a_creator_reads_their_console_and_nobody_else_does() {
     let none = error_of(read(&platform, "/api/games/none/console", &stranger).await).await;
     assert_eq!(none, (404, "game_not_found".to_owned()));
 
-    // Costs per script, for operators: names of server scripts are nobody else's.
+    // Metrics per script are for operators only, because they contain names of server scripts.
     let name = "frolic_script_cpu_seconds_total";
     let open = platform.get("/metrics").await.text().await.unwrap();
     assert!(!open.contains(name));
@@ -121,7 +121,7 @@ async fn a_creator_reads_their_console_and_nobody_else_does() {
 }
 
 #[tokio::test]
-async fn a_world_that_talks_too_much_fills_nothing() {
+async fn a_world_that_logs_too_much_is_limited() {
     let platform = TestPlatform::start().await;
     platform.join(json!({ "game_id": "sample" })).await;
     let launch = platform.stage.launches.borrow()[0].clone();
@@ -149,7 +149,7 @@ async fn a_world_that_talks_too_much_fills_nothing() {
     assert!(page.lines.iter().all(|line| line.message.len() <= 1100));
     assert_eq!(page.worlds[0].scripts.len(), 512);
     assert_eq!(page.worlds[0].scripts[0].path.len(), 200);
-    // Somebody without the world's token says nothing here.
+    // A report without the world's token is refused.
     let path = format!("/internal/worlds/{}/console", launch.world_id);
     let request = platform.request(Method::POST, &path).bearer_auth("guess");
     let response = request.json(&many).send().await.unwrap();
@@ -157,7 +157,7 @@ async fn a_world_that_talks_too_much_fills_nothing() {
 }
 
 #[tokio::test]
-async fn lines_of_browsers_are_told_apart_and_their_errors_are_counted() {
+async fn lines_of_browsers_are_marked_and_their_errors_are_counted() {
     let platform = TestPlatform::start().await;
     let creator = platform.login("Creator").await;
     let archive = frolic_package::pack(&game_files("mine", 8)).unwrap();
@@ -174,12 +174,12 @@ async fn lines_of_browsers_are_told_apart_and_their_errors_are_counted() {
         }),
         ..line(message)
     };
-    let said = ConsoleReport {
+    let sent = ConsoleReport {
         lines: vec![line("same"), of_clients("same", 5), of_clients("same", 2)],
         ..ConsoleReport::default()
     };
-    report(&platform, &launch, &said).await;
-    // However many a client makes up, they push out none of the server's.
+    report(&platform, &launch, &sent).await;
+    // Lines invented by a client do not displace those of the server.
     for round in 0..4 {
         let lines = (0..100).map(|i| of_clients(&format!("made up {round} {i}"), 1));
         let flood = ConsoleReport {
@@ -200,7 +200,7 @@ async fn lines_of_browsers_are_told_apart_and_their_errors_are_counted() {
         .iter()
         .find(|error| error.browser.is_none());
     assert_eq!(of_server.unwrap().count, 1);
-    // The plots are the servers' own.
+    // The charts count only errors of servers.
     let counted: u32 = dashboard.days.iter().map(|day| day.script_errors).sum();
     assert_eq!(counted, 1);
 }

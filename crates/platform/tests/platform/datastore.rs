@@ -9,10 +9,10 @@ use frolic_protocol::{Args, Value};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 
-use crate::lasting::Process;
+use crate::persistence::Process;
 use crate::support::{TestPlatform, error_of, game_files};
 
-/// A game server as the store sees it.
+/// A game server as seen by the data store.
 struct World<'a> {
     platform: &'a TestPlatform,
     launch: LaunchRequest,
@@ -26,7 +26,7 @@ impl<'a> World<'a> {
         let launches = platform.stage.launches.borrow().clone();
         let mut launches = launches.into_iter().rev();
         let launch = launches.find(|launch| launch.world_id == joined.world_id);
-        let launch = launch.expect("it was launched");
+        let launch = launch.expect("the world was launched");
         let process = Process::of(platform, &launch).await;
         Self {
             platform,
@@ -117,7 +117,7 @@ async fn values_survive_a_restart_and_belong_to_one_game() {
         let answer = world.ask(StoreAction::Get(key)).await.unwrap();
         assert_eq!(answer[0], expected);
     }
-    // Another game has another store; another world of this one the same.
+    // Another game has another data store; another world of this game has the same.
     let other = World::join(&platform, "other").await;
     let nothing = vec![Value::Nil, NUMBER(0.0)];
     assert_eq!(other.ask(StoreAction::Get(at("k"))).await, Ok(nothing));
@@ -143,7 +143,7 @@ async fn values_survive_a_restart_and_belong_to_one_game() {
 }
 
 #[tokio::test]
-async fn a_swap_needs_the_version_that_was_read() {
+async fn a_swap_requires_the_current_version() {
     let platform = TestPlatform::start().await;
     let world = World::join(&platform, "sample").await;
     let swap = |value: f64, version: u64| StoreAction::Swap {
@@ -156,14 +156,14 @@ async fn a_swap_needs_the_version_that_was_read() {
     let Value::Number(version) = first[1] else {
         panic!("{first:?}");
     };
-    // Somebody who thinks that it is not there yet.
+    // A writer that assumes that the key does not exist.
     let conflict = world.ask(swap(9.0, 0)).await.unwrap();
     assert_eq!(conflict, [Value::Bool(false), NUMBER(1.0), NUMBER(version)]);
     let done = world.ask(swap(2.0, version as u64)).await.unwrap();
     assert_eq!(done, [Value::Bool(true)]);
     let late = world.ask(swap(3.0, version as u64)).await.unwrap();
     assert_eq!(late[..2], [Value::Bool(false), NUMBER(2.0)]);
-    // A key that was removed and written again is not the old one.
+    // A key that was removed and written again has a new version.
     world.ask(StoreAction::Remove(at("k"))).await.unwrap();
     world.ask(set(at("k"), NUMBER(2.0))).await.unwrap();
     let stale = world.ask(swap(3.0, version as u64 + 1)).await.unwrap();
@@ -171,7 +171,7 @@ async fn a_swap_needs_the_version_that_was_read() {
 }
 
 #[tokio::test]
-async fn a_batch_that_comes_again_is_not_done_twice() {
+async fn a_repeated_batch_is_not_applied_twice() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("single", 1)).await;
     let world = World::join(&platform, "single").await;
@@ -184,11 +184,11 @@ async fn a_batch_that_comes_again_is_not_done_twice() {
     let first = world.batch("same", actions.clone()).await;
     let again = world.batch("same", actions.clone()).await;
     assert_eq!(first[3], Ok(Args(vec![NUMBER(6.0)])));
-    assert_eq!(again[3], first[3], "as it was told before");
+    assert_eq!(again[3], first[3], "the stored outcome is returned");
     assert_eq!(again[0], first[0]);
     let now = world.ask(StoreAction::Get(at("n"))).await.unwrap();
     assert_eq!(now[0], NUMBER(6.0));
-    // The same name from another world is another batch.
+    // Batch names are separate per world.
     let other = World::join(&platform, "single").await;
     assert_ne!(other.launch.world_id, world.launch.world_id);
     let result = other.batch("same", vec![add("n", 1.0)]).await;
@@ -196,7 +196,7 @@ async fn a_batch_that_comes_again_is_not_done_twice() {
 }
 
 #[tokio::test]
-async fn counts_are_exact_however_many_count_at_once() {
+async fn concurrent_increments_are_exact() {
     let platform = TestPlatform::start().await;
     let world = World::join(&platform, "sample").await;
     let requests = (0..40).map(|number| {
@@ -213,7 +213,7 @@ async fn counts_are_exact_however_many_count_at_once() {
 }
 
 #[tokio::test]
-async fn rankings_have_an_order_and_places() {
+async fn rankings_are_ordered_and_have_ranks() {
     let platform = TestPlatform::start().await;
     let world = World::join(&platform, "sample").await;
     let whose = |key: &str| RankKey {
@@ -226,7 +226,7 @@ async fn rankings_have_an_order_and_places() {
         let at = whose(key);
         world.ask(StoreAction::RankSet { at, score }).await.unwrap();
     }
-    // The same score again does not push its owner back.
+    // Setting the same score again does not lower its rank.
     platform.clock.advance_ms(1);
     let at = whose("b");
     world
@@ -279,7 +279,7 @@ async fn rankings_have_an_order_and_places() {
 }
 
 #[tokio::test]
-async fn lists_go_by_prefix_and_page() {
+async fn lists_filter_by_prefix_and_paginate() {
     let platform = TestPlatform::start().await;
     let world = World::join(&platform, "sample").await;
     for chunk in 0..3 {
@@ -287,7 +287,7 @@ async fn lists_go_by_prefix_and_page() {
         let sets = keys.map(|key| set(at(&key), Value::Bool(true))).collect();
         world.batch(&format!("w{chunk}"), sets).await;
     }
-    // Wildcards of the database are letters like any other.
+    // Wildcards of the database are ordinary characters in a prefix.
     for key in ["aX001", "b", "a%1", "é/1"] {
         world.ask(set(at(key), Value::Bool(true))).await.unwrap();
     }
@@ -313,10 +313,10 @@ async fn lists_go_by_prefix_and_page() {
 }
 
 #[tokio::test]
-async fn limits_are_told_by_name_and_hurt_nobody_else() {
+async fn limits_are_named_and_affect_only_their_request() {
     let platform = TestPlatform::start_with(|settings| {
-        settings.store.keys_per_game = 3;
-        settings.store.bytes_per_game = 1000;
+        settings.datastore.keys_per_game = 3;
+        settings.datastore.bytes_per_game = 1000;
     })
     .await;
     let world = World::join(&platform, "sample").await;
@@ -338,7 +338,7 @@ async fn limits_are_told_by_name_and_hurt_nobody_else() {
         .await;
     let refusal = |index: usize| results[index].clone().unwrap_err();
     assert!(refusal(3).contains("3 keys"), "{}", refusal(3));
-    assert!(results[4].is_ok(), "a known key may change");
+    assert!(results[4].is_ok(), "an existing key can be changed");
     assert!(refusal(5).contains("1000 bytes"), "{}", refusal(5));
     assert!(refusal(6).contains("does not hold a number"));
     assert!(refusal(7).contains("printable"));
@@ -347,7 +347,7 @@ async fn limits_are_told_by_name_and_hurt_nobody_else() {
     assert_eq!(removed.unwrap(), [Value::Bool(true)]);
     assert!(world.ask(set(at("d"), NUMBER(1.0))).await.is_ok());
 
-    // Batches that no game server of ours sends.
+    // Batches that a correct game server does not send.
     for requests in [0, BATCH_REQUESTS_MAX as u32 + 1] {
         let action = StoreAction::Get(at("a"));
         let request = |id| StoreRequest {
@@ -362,7 +362,7 @@ async fn limits_are_told_by_name_and_hurt_nobody_else() {
         let response = world.post(&batch).await;
         assert_eq!(error_of(response).await, (400, "invalid_batch".to_owned()));
     }
-    // A game server that asks without end is refused, not served.
+    // A game server that sends too many requests is refused.
     let mut refused = 0;
     for number in 0..30 {
         let reads = vec![StoreAction::Get(at("a")); 64];

@@ -1,5 +1,4 @@
-//! A game that is being made on one's own machine: who its creator is, how they
-//! sign in, and that its worlds start with what was saved last.
+//! A local draft of a game: its creator, the sign-in link, and the update of its worlds.
 
 use bytes::Bytes;
 use frolic_platform::api::{ConsolePage, LoginResponse};
@@ -30,7 +29,7 @@ async fn sign_in(platform: &TestPlatform, key: &str) -> reqwest::Response {
 }
 
 #[tokio::test]
-async fn the_link_of_a_draft_makes_its_creator_once() {
+async fn the_sign_in_link_of_a_draft_works_once() {
     let platform = TestPlatform::start().await;
     draft(&platform, "1.0.0").await;
     let creator = platform.platform.local_creator().await.unwrap();
@@ -51,14 +50,14 @@ async fn the_link_of_a_draft_makes_its_creator_once() {
     let page: ConsolePage = page.json().await.unwrap();
     assert_eq!(page.game_id, "mine");
 
-    // Used, too late, or guessed: nobody gets in.
+    // Used, expired and guessed links are refused.
     let late = platform.platform.sign_in_key(&creator, MINUTE_MS);
     platform.clock.advance_ms(MINUTE_MS);
     for key in [key.as_str(), late.as_str(), "0", ""] {
         let refused = error_of(sign_in(&platform, key).await).await;
         assert_eq!(refused, (401, "link_used".to_owned()), "{key}");
     }
-    // Everybody else is an ordinary player.
+    // Other players have no rights of the creator.
     let guest = platform.login("Creator").await.session_token;
     let refused = platform
         .call(Method::GET, console, &guest, Value::Null)
@@ -77,7 +76,7 @@ async fn a_guest_with_the_creators_name_is_not_the_creator() {
 }
 
 #[tokio::test]
-async fn a_world_that_is_joined_again_starts_with_what_was_saved_last() {
+async fn a_world_that_is_joined_again_starts_with_the_newest_draft() {
     let platform = TestPlatform::start().await;
     let first = draft(&platform, "1.0.0").await;
     let joined = platform.join(json!({ "game_id": "mine" })).await;
@@ -93,7 +92,7 @@ async fn a_world_that_is_joined_again_starts_with_what_was_saved_last() {
         .unwrap();
     assert!(fleet.stop(&joined.world_id));
     server.ended().await;
-    // As the page does that lost its connection: by the code of its room.
+    // A reconnecting page joins by the room code.
     let again = platform
         .join(json!({ "room_code": joined.room_code }))
         .await;

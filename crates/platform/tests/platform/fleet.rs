@@ -1,5 +1,5 @@
-//! The life of game servers: failures at the start, crashes, silence,
-//! idleness, draining and shutdown.
+//! The lifecycle of game servers: failures at the start, crashes, missing heartbeats, idleness,
+//! draining and shutdown.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn a_server_that_cannot_start_fails_its_join_with_a_reason() {
     let response = platform.try_join(&token, json!({})).await;
     assert_eq!(response.headers()["retry-after"], "2");
     assert_eq!(error_of(response).await, (503, "server_failed".to_owned()));
-    // The package failed a moment ago: no second process is thrown at it.
+    // The package failed a moment ago, so no second process is started.
     let response = platform.try_join(&token, json!({})).await;
     assert_eq!(
         error_of(response).await,
@@ -44,7 +44,7 @@ async fn a_server_that_cannot_start_fails_its_join_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_never_ready_is_ended() {
+async fn a_server_that_is_never_ready_is_stopped() {
     let platform = TestPlatform::start_with(|settings| {
         settings.fleet.start_timeout = Duration::from_millis(300);
     })
@@ -57,7 +57,7 @@ async fn a_server_that_is_never_ready_is_ended() {
 }
 
 #[tokio::test]
-async fn a_crashed_world_comes_back_and_keeps_its_id() {
+async fn a_crashed_world_restarts_with_the_same_id() {
     let platform = TestPlatform::start_with(quick).await;
     let before = platform.join(json!({ "game_id": "sample" })).await;
     platform.stage.crash_all();
@@ -70,7 +70,7 @@ async fn a_crashed_world_comes_back_and_keeps_its_id() {
     let list: ServerList = platform.admin(Method::GET, "/admin/servers").await;
     assert_eq!((list.servers.len(), list.servers[0].crashes), (1, 1));
 
-    // The process that crashed can not speak for the world any more.
+    // The process that crashed cannot act for the world any more.
     let old_token = platform.stage.launches.borrow()[0].world_token.clone();
     let path = format!("/internal/worlds/{}", before.world_id);
     let response = platform
@@ -94,7 +94,7 @@ async fn a_world_that_keeps_crashing_is_given_up() {
     })
     .await;
     let joined = platform.join(json!({ "game_id": "sample" })).await;
-    platform.stage.plan([Plan::FailWhenTold, Plan::FailAtStart]);
+    platform.stage.plan([Plan::FailOnSignal, Plan::FailAtStart]);
     let ada = platform.login("Ada").await;
     platform.stage.crash_all();
     platform.stage.wait_for_launches(2).await;
@@ -116,13 +116,13 @@ async fn a_world_that_keeps_crashing_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_falls_silent_is_replaced() {
+async fn a_server_without_heartbeats_is_replaced() {
     let platform = TestPlatform::start_with(|settings| {
         quick(settings);
         settings.fleet.heartbeat_timeout = Duration::from_millis(300);
     })
     .await;
-    platform.stage.plan([Plan::FallSilent]);
+    platform.stage.plan([Plan::NoHeartbeats]);
     let before = platform.join(json!({ "game_id": "sample" })).await;
     platform.stage.wait_for_launches(2).await;
     let after = platform.join(json!({ "world_id": before.world_id })).await;
@@ -131,7 +131,7 @@ async fn a_server_that_falls_silent_is_replaced() {
 }
 
 #[tokio::test]
-async fn an_empty_world_stops_and_starts_again_when_wanted() {
+async fn an_empty_world_stops_and_starts_with_the_next_join() {
     let platform = TestPlatform::start_with(|settings| {
         settings.fleet.reservation = Duration::from_millis(50);
     })
@@ -167,7 +167,7 @@ async fn admins_stop_and_drain_servers() {
             .bearer_auth(ADMIN_TOKEN);
         async move { request.send().await.unwrap() }
     };
-    // Draining: those inside go on, nobody new gets in, a new world opens.
+    // Draining: connected players stay, new players are refused, and a new world opens for them.
     let response = delete(format!("/admin/servers/{}?drain=true", joined.world_id)).await;
     assert_eq!(response.status(), StatusCode::ACCEPTED);
     let token = platform.login("Ada").await.session_token;
@@ -195,9 +195,11 @@ async fn admins_stop_and_drain_servers() {
 }
 
 #[tokio::test]
-async fn shutdown_ends_every_server_even_a_stubborn_one() {
+async fn shutdown_stops_every_server_even_one_that_ignores_it() {
     let platform = TestPlatform::start_with(quick).await;
-    platform.stage.plan([Plan::Run, Plan::Stubborn, Plan::Run]);
+    platform
+        .stage
+        .plan([Plan::Run, Plan::IgnoreStop, Plan::Run]);
     for _ in 0..3 {
         platform.join(json!({})).await;
     }
@@ -206,7 +208,7 @@ async fn shutdown_ends_every_server_even_a_stubborn_one() {
     let data_dir = platform.data_dir.clone();
     platform.stop().await;
     assert_eq!(*stage.alive.borrow(), 0);
-    // Those that listen said goodbye over /internal, which still answered.
-    assert_eq!(stage.last_words.lock().unwrap().len(), 2);
+    // Servers that react to the stop reported it over /internal, which was still served.
+    assert_eq!(stage.stop_reports.lock().unwrap().len(), 2);
     let _ = std::fs::remove_dir_all(data_dir);
 }

@@ -1,5 +1,5 @@
-//! What strangers try: bad JSON, huge and slow bodies, floods,
-//! forged servers, odd paths. Each gets an error in the platform's form.
+//! Malformed and malicious requests: bad JSON, huge and slow bodies, floods, forged servers, odd
+//! paths. Each gets an error in the platform's format.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[tokio::test]
-async fn bodies_that_are_no_json_are_explained() {
+async fn malformed_json_is_refused_with_a_reason() {
     let platform = TestPlatform::start().await;
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let nested = format!("{{\"username\":{deep}}}");
@@ -42,7 +42,7 @@ async fn bodies_that_are_no_json_are_explained() {
         .request(Method::POST, "/login")
         .body(vec![0xff, 0xfe, 0x00]);
     assert_eq!(error_of(request.send().await.unwrap()).await.0, 400);
-    // After all of that it still works.
+    // The server still works.
     platform.login("Ada").await;
 }
 
@@ -63,13 +63,13 @@ async fn huge_bodies_are_refused() {
 }
 
 #[tokio::test]
-async fn slow_heads_and_slow_bodies_are_cut_off() {
+async fn slow_headers_and_slow_bodies_time_out() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.header_timeout = Duration::from_millis(200);
         settings.limits.request_timeout = Duration::from_millis(300);
     })
     .await;
-    // Both stop sending and only listen: the server has to end it.
+    // Both clients stop sending and wait, so the server must close the connection.
     for (sent, expected) in [
         ("GET /health HTTP/1.1\r\nHost: x\r\n", ""),
         (
@@ -91,7 +91,7 @@ async fn slow_heads_and_slow_bodies_are_cut_off() {
 }
 
 #[tokio::test]
-async fn floods_of_logins_are_slowed_per_address() {
+async fn logins_are_rate_limited_per_address() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.rate_burst = 3;
         settings.limits.rate_per_s = 0.01;
@@ -113,7 +113,7 @@ async fn floods_of_logins_are_slowed_per_address() {
 }
 
 #[tokio::test]
-async fn nobody_speaks_for_a_world_without_its_token() {
+async fn requests_for_a_world_require_its_token() {
     let platform = TestPlatform::start().await;
     let a = platform.join(json!({})).await;
     let b = platform.join(json!({})).await;
@@ -139,14 +139,14 @@ async fn nobody_speaks_for_a_world_without_its_token() {
             assert_eq!(error_of(response).await, refused, "{path}");
         }
     }
-    // The right token with nonsense changes nothing.
+    // The right token with an invalid body changes nothing.
     let path = format!("/internal/worlds/{}/heartbeat", b.world_id);
     let request = platform
         .request(Method::POST, &path)
         .bearer_auth(&token_of_b);
     let response = request.body("{\"players\":-1}").send().await.unwrap();
     assert_eq!(error_of(response).await, (400, "invalid_field".to_owned()));
-    // A second ready would redirect players to another port.
+    // A second "ready" must not redirect players to another port.
     let path = format!("/internal/worlds/{}/ready", b.world_id);
     let request = platform
         .request(Method::POST, &path)
@@ -188,8 +188,8 @@ async fn administration_needs_the_admin_token() {
         (1, "Ada")
     );
 
-    // Five hours later a sweep takes the session and the guest, and their
-    // world as soon as it does not run.
+    // Five hours later the cleanup deletes the session and the guest, and their world once it has
+    // stopped.
     platform.try_join(&guest.session_token, json!({})).await;
     let fleet = platform.platform.fleet();
     let server = fleet.all().remove(0);
@@ -213,7 +213,7 @@ async fn administration_needs_the_admin_token() {
 }
 
 #[tokio::test]
-async fn health_and_metrics_answer() {
+async fn health_and_metrics_are_served() {
     let platform = TestPlatform::start().await;
     platform.join(json!({})).await;
     for path in ["/health", "/healthz", "/api/health", "/readyz"] {
@@ -242,7 +242,7 @@ async fn health_and_metrics_answer() {
 }
 
 #[tokio::test]
-async fn the_site_is_served_with_its_guards() {
+async fn the_site_is_served_with_security_headers() {
     let platform = TestPlatform::start().await;
     for path in [
         "/",
@@ -304,7 +304,7 @@ async fn the_site_is_served_with_its_guards() {
 }
 
 #[tokio::test]
-async fn addresses_that_are_no_page_answer_404_and_show_the_site() {
+async fn unknown_pages_return_404_and_show_the_site() {
     let platform = TestPlatform::start().await;
     let creator = Creator::new(&platform, "ada").await;
     creator.upload("", version("secret", "1.0.0", 4)).await;
@@ -323,7 +323,7 @@ async fn addresses_that_are_no_page_answer_404_and_show_the_site() {
         "/%2e%2e/%2e%2e/etc/passwd",
         "//evil",
     ] {
-        // Also for a browser that has the page already.
+        // Also for a browser that has cached the page.
         let index = platform.get("/").await.headers()["etag"].clone();
         let request = platform.request(Method::GET, path);
         let response = request.header("if-none-match", index).send().await.unwrap();

@@ -1,6 +1,5 @@
-//! What strangers do to HTTP itself: heads that are none, paths
-//! with tricks, bodies that lie about their length, wrong types, markup in
-//! names, tokens of others. One error form, and the server goes on.
+//! Malformed HTTP: invalid headers, manipulated paths, wrong content lengths and types, markup in
+//! names, tokens of other users. All errors have one format, and the server continues.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::support::{TestPlatform, error_of};
 
-/// Sends bytes as they are; what comes back, up to the end or a while of silence.
+/// Sends raw bytes and returns the response up to the end or a timeout.
 async fn raw(platform: &TestPlatform, sent: &[u8]) -> String {
     let address = ("127.0.0.1", platform.port);
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -24,7 +23,7 @@ async fn raw(platform: &TestPlatform, sent: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn heads_that_make_no_sense_get_an_answer_and_no_more() {
+async fn malformed_headers_are_refused() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.header_timeout = Duration::from_millis(500);
         settings.limits.request_timeout = Duration::from_secs(2);
@@ -63,12 +62,12 @@ async fn heads_that_make_no_sense_get_an_answer_and_no_more() {
         let start: String = sent.chars().take(60).collect();
         assert!(refused, "{start:?} got {answer:?}");
     }
-    // All of that at once, and it still works.
+    // The server still works.
     platform.login("Ada").await;
 }
 
 #[tokio::test]
-async fn tricks_in_paths_and_queries_lead_nowhere() {
+async fn manipulated_paths_and_queries_are_refused() {
     let platform = TestPlatform::start().await;
     for path in [
         "/api/games/%00",
@@ -93,7 +92,7 @@ async fn tricks_in_paths_and_queries_lead_nowhere() {
         "/internal/worlds/..%2f/package",
         "/api/rooms/%00/ws",
     ] {
-        // Written by hand: a client library would tidy the path up.
+        // Written manually, because a client library would normalise the path.
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         let answer = raw(&platform, request.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 4"), "{path}: {answer}");
@@ -103,11 +102,11 @@ async fn tricks_in_paths_and_queries_lead_nowhere() {
         assert!(body["error"]["message"].is_string(), "{path}: {body}");
     }
     let games: Value = platform.get_json("/api/games").await;
-    assert_eq!(games["total"], 1, "every table is still there");
+    assert_eq!(games["total"], 1, "the tables are intact");
 }
 
 #[tokio::test]
-async fn methods_and_types_that_do_not_fit_have_the_one_form() {
+async fn wrong_methods_and_types_have_the_common_error_format() {
     let platform = TestPlatform::start().await;
     for (method, path, status, code) in [
         ("BREW", "/api/games", 405, "method_not_allowed"),
@@ -148,7 +147,7 @@ async fn methods_and_types_that_do_not_fit_have_the_one_form() {
 }
 
 #[tokio::test]
-async fn markup_in_names_is_text() {
+async fn markup_in_names_is_plain_text() {
     let platform = TestPlatform::start().await;
     let mut files = crate::support::game_files("markup", 4);
     let manifest = String::from_utf8(files["game.toml"].clone()).unwrap();
@@ -161,7 +160,7 @@ async fn markup_in_names_is_text() {
     assert_eq!(headers["x-content-type-options"], "nosniff");
     let game: Value = response.json().await.unwrap();
     assert_eq!(game["name"], "<img src=x onerror=alert(1)>");
-    // A player's name is cleaned, because other clients may not be as careful.
+    // A player's name is sanitised, because other clients may not escape it.
     let name = "<script>alert('x')</script>";
     let login = platform.login(name).await;
     assert!(
@@ -172,7 +171,7 @@ async fn markup_in_names_is_text() {
 }
 
 #[tokio::test]
-async fn tokens_of_others_and_of_yesterday_open_nothing() {
+async fn foreign_and_expired_tokens_are_refused() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let token = ada.session_token.as_str();
@@ -203,7 +202,7 @@ async fn tokens_of_others_and_of_yesterday_open_nothing() {
         let shown: String = header.chars().take(40).collect();
         assert_eq!(error_of(response).await, (401, code.to_owned()), "{shown}");
     }
-    // The token itself works, until its time is over.
+    // The token itself is valid until it expires.
     let joined = platform.try_join(token, json!({})).await;
     assert_eq!(joined.status(), StatusCode::OK);
     platform.clock.advance_ms(4 * 60 * 60 * 1000 + 1);

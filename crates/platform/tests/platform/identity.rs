@@ -1,5 +1,4 @@
-//! Identities of another issuer: its tokens open accounts, and
-//! nothing that only looks like one does.
+//! Identities of another issuer: its tokens open accounts; forged tokens do not.
 
 use std::time::Duration;
 
@@ -41,7 +40,7 @@ async fn a_jwt_opens_the_same_account_every_time() {
         ("Ada", "account")
     );
     assert_eq!(first.role, "creator");
-    // An EC key of the same issuer, another name: the subject decides.
+    // An EC key of the same issuer and another name: only the subject identifies the account.
     let again = login(&platform, &ec.sign(json!({ "preferred_username": "Eve" }))).await;
     assert_eq!(again.client_id, first.client_id);
     let other = login(
@@ -68,11 +67,11 @@ async fn a_jwt_opens_the_same_account_every_time() {
     assert!(!me.has_password);
     let joined = platform.try_join(&rsa.sign(json!({})), json!({})).await;
     assert_eq!(joined.status(), StatusCode::OK);
-    assert_eq!(issuer.fetches(), 1, "the keys are kept");
+    assert_eq!(issuer.fetches(), 1, "the keys are cached");
 }
 
 #[tokio::test]
-async fn a_crowd_with_one_new_identity_makes_one_account() {
+async fn concurrent_logins_of_a_new_identity_create_one_account() {
     let rsa = SigningKey::rsa();
     let issuer = Issuer::start(&[&rsa]).await;
     let platform = start(&issuer).await;
@@ -89,7 +88,7 @@ async fn a_crowd_with_one_new_identity_makes_one_account() {
 }
 
 #[tokio::test]
-async fn a_guest_keeps_what_they_made_under_an_identity() {
+async fn a_guest_becomes_the_account_of_an_identity() {
     let rsa = SigningKey::rsa();
     let issuer = Issuer::start(&[&rsa]).await;
     let platform = start(&issuer).await;
@@ -103,13 +102,13 @@ async fn a_guest_keeps_what_they_made_under_an_identity() {
         (account.username.as_str(), account.kind.as_str()),
         ("Zoe", "account")
     );
-    // The guest's own token ended with the guest.
+    // The guest's own token is invalid.
     let response = platform.try_join(&guest.session_token, json!({})).await;
     assert_eq!(error_of(response).await.0, 401);
 }
 
 #[tokio::test]
-async fn forged_and_foreign_tokens_open_nothing() {
+async fn forged_and_foreign_tokens_are_refused() {
     let (rsa, ec) = (SigningKey::rsa(), SigningKey::ec());
     let issuer = Issuer::start(&[&rsa, &ec]).await;
     let platform = start(&issuer).await;
@@ -118,13 +117,13 @@ async fn forged_and_foreign_tokens_open_nothing() {
     let parts: Vec<&str> = good.split('.').collect();
     let coded = |value: Value| BASE64.encode(value.to_string());
     let admin = coded(json!({ "iss": ISSUER, "aud": AUDIENCE, "sub": "root", "exp": now_s + 600 }));
-    // The classic: the published key as the secret of an HMAC.
+    // A classic attack: the published key as the secret of an HMAC.
     let published = serde_json::to_vec(&rsa.public()).unwrap();
     let mut hmac = Header::new(Algorithm::HS256);
     hmac.kid = Some("rsa-1".to_owned());
     let claims = json!({ "iss": ISSUER, "aud": AUDIENCE, "sub": "root", "exp": now_s + 600 });
     let confused = encode(&hmac, &claims, &EncodingKey::from_secret(&published)).unwrap();
-    for (what, token) in [
+    for (case, token) in [
         (
             "another issuer",
             rsa.sign(json!({ "iss": "https://evil.test/" })),
@@ -140,9 +139,9 @@ async fn forged_and_foreign_tokens_open_nothing() {
             "a long subject",
             rsa.sign(json!({ "sub": "x".repeat(300) })),
         ),
-        ("no end", rsa.sign(json!({ "exp": null }))),
+        ("no expiry", rsa.sign(json!({ "exp": null }))),
         (
-            "an end that is no number",
+            "an expiry that is not a number",
             rsa.sign(json!({ "exp": "never" })),
         ),
         ("not valid yet", rsa.sign(json!({ "nbf": now_s + 3600 }))),
@@ -168,18 +167,21 @@ async fn forged_and_foreign_tokens_open_nothing() {
         ),
         ("an HMAC with the public key", confused),
         ("nonsense", "a.b.c".to_owned()),
-        ("a long one", format!("{good}{}", "A".repeat(9_000))),
+        (
+            "a token that is too long",
+            format!("{good}{}", "A".repeat(9_000)),
+        ),
     ] {
         let response = exchange(&platform, &token).await;
         assert_eq!(
             error_of(response).await,
             (401, "invalid_token".to_owned()),
-            "{what}"
+            "{case}"
         );
         let response = platform.try_join(&token, json!({})).await;
-        assert_eq!(error_of(response).await.0, 401, "{what}");
+        assert_eq!(error_of(response).await.0, 401, "{case}");
     }
-    // Just in time, then too late.
+    // Within the leeway, then after it.
     platform.clock.advance_ms(650_000);
     login(&platform, &good).await;
     platform.clock.advance_ms(15_000);
@@ -191,14 +193,14 @@ async fn forged_and_foreign_tokens_open_nothing() {
 }
 
 #[tokio::test]
-async fn keys_rotate_and_the_issuer_may_be_down() {
+async fn keys_rotate_and_cached_keys_survive_an_outage_of_the_issuer() {
     let (rsa, next) = (SigningKey::rsa(), SigningKey::next_rsa());
     let issuer = Issuer::start(&[&rsa]).await;
     let mut settings = issuer.settings();
     settings.keys_retry_after = Duration::ZERO;
     let platform = TestPlatform::start_with(|s| s.identity = Some(settings)).await;
     let first = login(&platform, &rsa.sign(json!({}))).await;
-    // A new key is found at once, and the old one is not believed any more.
+    // A new key is found at once, and the old one is not accepted any more.
     issuer.publish(&[&next]);
     assert_eq!(
         login(&platform, &next.sign(json!({}))).await.client_id,
@@ -206,17 +208,18 @@ async fn keys_rotate_and_the_issuer_may_be_down() {
     );
     let response = exchange(&platform, &rsa.sign(json!({}))).await;
     assert_eq!(error_of(response).await, (401, "invalid_token".to_owned()));
-    // Down, or sending without end: known keys serve on, new ones cannot.
+    // While the issuer is down or sends an endless response, cached keys still work and new ones do
+    // not.
     issuer.go_down();
     login(&platform, &next.sign(json!({}))).await;
-    issuer.answer_without_end();
+    issuer.respond_endlessly();
     login(&platform, &next.sign(json!({}))).await;
     let response = exchange(&platform, &rsa.sign(json!({}))).await;
     assert_eq!(error_of(response).await.0, 401);
 }
 
 #[tokio::test]
-async fn tokens_with_unknown_keys_do_not_make_the_platform_hammer_the_issuer() {
+async fn tokens_with_unknown_keys_cause_few_requests_to_the_issuer() {
     let rsa = SigningKey::rsa();
     let issuer = Issuer::start(&[&rsa]).await;
     let platform = start(&issuer).await;
@@ -237,7 +240,7 @@ async fn tokens_with_unknown_keys_do_not_make_the_platform_hammer_the_issuer() {
 }
 
 #[tokio::test]
-async fn without_an_issuer_jwts_mean_nothing() {
+async fn without_an_issuer_jwts_are_refused() {
     let platform = TestPlatform::start().await;
     let token = SigningKey::rsa().sign(json!({}));
     let response = exchange(&platform, &token).await;

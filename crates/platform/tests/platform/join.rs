@@ -1,5 +1,5 @@
-//! Joining: one server per world, fullest world first, no more
-//! players than fit, tickets that the game server believes.
+//! Joining: one server per world, fullest world first, no more players than the limit, valid
+//! tickets.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_join_starts_the_world_and_gives_a_ticket_for_it() {
+async fn a_join_starts_the_world_and_returns_a_ticket() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     let response = platform
@@ -35,7 +35,7 @@ async fn a_join_starts_the_world_and_gives_a_ticket_for_it() {
         (claims.player_id, claims.name),
         (guest.client_id, "Ada".to_owned())
     );
-    // The process got the key of its own world and no other secret.
+    // The process received the key of its own world and no other secret.
     assert_eq!(platform.stage.launches.borrow()[0].ticket_key, key);
 
     let game: GameDetail = platform.get_json("/api/games/sample").await;
@@ -48,7 +48,7 @@ async fn two_hundred_joins_to_one_world_start_one_server() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("crowd", 250)).await;
     let first = platform.join(json!({ "game_id": "crowd" })).await;
-    // Still on its way out when they arrive: they wait for its end.
+    // It is still stopping when the joins arrive, so they wait for its end.
     platform.platform.fleet().stop(&first.world_id);
 
     let body = json!({ "world_id": first.world_id });
@@ -65,7 +65,7 @@ async fn two_hundred_joins_to_one_world_start_one_server() {
 #[tokio::test]
 async fn a_crowd_fills_worlds_and_never_overfills_them() {
     let platform = TestPlatform::start().await;
-    // 8 fit into one world: 20 at once need exactly three.
+    // A world has 8 slots, so 20 simultaneous joins need exactly three worlds.
     let joins = (0..20).map(|_| platform.join(json!({ "game_id": "sample" })));
     let joined = futures_util::future::join_all(joins).await;
     let mut players: HashMap<&str, u32> = HashMap::new();
@@ -79,7 +79,7 @@ async fn a_crowd_fills_worlds_and_never_overfills_them() {
 }
 
 #[tokio::test]
-async fn a_full_world_refuses_and_lets_in_again() {
+async fn a_full_world_refuses_joins_until_a_player_leaves() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("duel", 2)).await;
     let first = platform.join(json!({ "game_id": "duel" })).await;
@@ -91,11 +91,11 @@ async fn a_full_world_refuses_and_lets_in_again() {
     let body = json!({ "world_id": first.world_id });
     let response = platform.try_join(&guest.session_token, body.clone()).await;
     assert_eq!(error_of(response).await, (409, "world_full".to_owned()));
-    // Somebody with a place may ask again without taking another.
+    // A player with a slot may join again without taking another one.
     let again = platform.try_join(&first.session_token, body.clone()).await;
     assert_eq!(again.status(), StatusCode::OK);
 
-    // Both arrive: still full. One leaves: there is room.
+    // Both connect: the world is still full. One leaves: a slot is free.
     for (players, status) in [(2, StatusCode::CONFLICT), (1, StatusCode::OK)] {
         platform
             .stage
@@ -124,7 +124,7 @@ async fn without_an_id_a_new_world_of_the_default_game_opens() {
 }
 
 #[tokio::test]
-async fn a_new_version_gets_new_worlds_and_leaves_the_old_ones_alone() {
+async fn a_new_version_gets_new_worlds_and_old_worlds_stay() {
     let platform = TestPlatform::start().await;
     let old = platform.join(json!({ "game_id": "sample" })).await;
     platform.publish_sample(&game_files("sample", 9)).await;
@@ -135,7 +135,7 @@ async fn a_new_version_gets_new_worlds_and_leaves_the_old_ones_alone() {
 }
 
 #[tokio::test]
-async fn unknown_targets_are_named() {
+async fn unknown_targets_are_reported() {
     let platform = TestPlatform::start().await;
     let token = platform.login("Ada").await.session_token;
     for (body, expected) in [

@@ -1,5 +1,5 @@
-//! What strangers try around joining: sessions that have ended,
-//! rooms that are guessed, bodies that never end, and connections that say nothing.
+//! Attacks on joining: expired sessions, guessed rooms, endless bodies, and connections that send
+//! nothing.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::support::gameserver::Plan;
 use crate::support::{TestPlatform, error_of, game_files};
 
 #[tokio::test]
-async fn a_session_that_has_ended_joins_nothing_and_asks_after_nothing() {
+async fn an_expired_session_cannot_join_or_poll() {
     let platform = TestPlatform::start().await;
-    platform.stage.plan([Plan::WhenTold]);
+    platform.stage.plan([Plan::OnSignal]);
     let ada = platform.login("Ada").await;
     let request = platform.request(Method::POST, "/join");
     let request = request.header("prefer", "respond-async");
     let answer = request.bearer_auth(&ada.session_token).send().await;
-    let begun: JoinProgress = answer.unwrap().json().await.unwrap();
+    let pending: JoinProgress = answer.unwrap().json().await.unwrap();
     platform.clock.advance_ms(4 * 60 * 60 * 1000);
-    let path = format!("/join/{}", begun.join_id);
+    let path = format!("/join/{}", pending.join_id);
     for (method, path) in [
         (Method::POST, "/join"),
         (Method::GET, &path),
@@ -34,7 +34,7 @@ async fn a_session_that_has_ended_joins_nothing_and_asks_after_nothing() {
         let error = error_of(answer.unwrap()).await;
         assert_eq!(error, (401, "session_expired".to_owned()), "{path}");
     }
-    // Everything that is no session of anybody's.
+    // Invalid tokens.
     for token in ["", "x", &"0".repeat(64), &"a".repeat(10_000)] {
         let request = platform.request(Method::POST, "/join").bearer_auth(token);
         assert_eq!(error_of(request.send().await.unwrap()).await.0, 401);
@@ -42,7 +42,7 @@ async fn a_session_that_has_ended_joins_nothing_and_asks_after_nothing() {
 }
 
 #[tokio::test]
-async fn odd_ids_find_nothing() {
+async fn malformed_ids_are_not_found() {
     let platform = TestPlatform::start().await;
     let token = platform.login("Ada").await.session_token;
     for id in [
@@ -84,7 +84,7 @@ async fn odd_ids_find_nothing() {
 }
 
 #[tokio::test]
-async fn slow_bodies_hold_no_place() {
+async fn slow_bodies_time_out() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.request_timeout = Duration::from_secs(4);
     })
@@ -112,8 +112,8 @@ async fn slow_bodies_hold_no_place() {
     tokio::join!(slow("/join"), slow("/worlds"), slow(&world));
 }
 
-/// As many as this machine lets one process open, up to 10,000: each takes a
-/// descriptor on either side.
+/// Maximum number of connections that this machine allows one process to open, up to 10,000; each
+/// needs a descriptor on both sides.
 fn silent_connections() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -126,7 +126,7 @@ fn silent_connections() -> usize {
         Ok(()) => most,
         Err(_) => limit.current.unwrap_or(1024),
     };
-    // Two ends each, and room for the tests beside this one.
+    // Each connection has two ends, and concurrent tests need descriptors too.
     usize::try_from(open * 2 / 5)
         .unwrap()
         .saturating_sub(400)
@@ -134,7 +134,7 @@ fn silent_connections() -> usize {
 }
 
 #[tokio::test]
-async fn connections_that_say_nothing_keep_nobody_out() {
+async fn idle_connections_do_not_block_joins() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.header_timeout = Duration::from_secs(10);
     })
@@ -148,9 +148,9 @@ async fn connections_that_say_nothing_keep_nobody_out() {
                 .unwrap(),
         );
     }
-    // Beside all the silent ones somebody gets in.
+    // A player can join despite the idle connections.
     platform.join(json!({ "game_id": "sample" })).await;
-    // The server ends them by itself.
+    // The server closes idle connections by itself.
     let ended = async {
         for mut stream in silent {
             let _ = stream.read_to_end(&mut Vec::new()).await;

@@ -1,5 +1,4 @@
-//! API keys: for programs, named, revocable, and never more than a
-//! creator.
+//! API keys: for programs, named, revocable, and limited to the rights of a creator.
 
 use frolic_platform::api::{ApiKeyList, CreatedKey, UserList};
 use reqwest::{Method, StatusCode};
@@ -37,7 +36,7 @@ async fn a_key_publishes_until_it_is_revoked() {
             .is_none()
     );
 
-    // It outlives sessions, and says when it was used.
+    // It remains valid after sessions expire, and shows when it was last used.
     platform.clock.advance_ms(30 * 24 * 3_600_000);
     let archive = frolic_package::pack(&game_files("adas-game", 4)).unwrap();
     let publish = || {
@@ -61,7 +60,7 @@ async fn a_key_publishes_until_it_is_revoked() {
     let used = list(&platform, &ada.session_token).await.keys.remove(0);
     assert_eq!(used.last_used_at.as_deref(), Some("2025-12-15T00:00:00Z"));
 
-    // Nobody else can revoke it; its owner can.
+    // Only its owner can revoke it.
     let bob = platform
         .try_password(&bob.username, super::accounts::PASSWORD)
         .await;
@@ -80,7 +79,7 @@ async fn a_key_publishes_until_it_is_revoked() {
 }
 
 #[tokio::test]
-async fn a_key_cannot_take_the_account_or_rule_the_platform() {
+async fn a_key_cannot_change_the_account_or_administer_the_platform() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let path = format!("/admin/users/{}/role", ada.client_id);
@@ -113,17 +112,17 @@ async fn a_key_cannot_take_the_account_or_rule_the_platform() {
         .call(Method::POST, "/logout", &key, Value::Null)
         .await;
     assert_eq!(error_of(response).await, (400, "no_session".to_owned()));
-    // Her own session does rule.
+    // Her own session has admin rights.
     let response = platform
         .call(Method::GET, "/admin/users", &ada.session_token, Value::Null)
         .await;
     let users: UserList = response.json().await.unwrap();
-    let ruler = users.users.iter().find(|user| user.username == "Ada");
-    assert_eq!(ruler.unwrap().role, "admin");
+    let admin = users.users.iter().find(|user| user.username == "Ada");
+    assert_eq!(admin.unwrap().role, "admin");
 }
 
 #[tokio::test]
-async fn keys_are_for_accounts_and_there_are_not_too_many() {
+async fn keys_require_an_account_and_are_limited() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Guest").await;
     let body = json!({ "name": "x" });

@@ -16,10 +16,10 @@ async fn a_guest_gets_a_name_a_token_and_an_id() {
     assert!(ada.client_id.starts_with("user_"));
     assert!(ada.session_token.len() >= 32);
 
-    // Nobody plays as the platform's own people.
+    // Names of the platform's staff are reserved.
     assert!(!platform.login("Moderator").await.username.contains("Mod"));
 
-    // No body at all, an empty object, null: a name is made up.
+    // Without a name, one is generated.
     for body in ["", "{}", r#"{"username":null}"#, r#"{"username":"🦀"}"#] {
         let request = platform.request(Method::POST, "/login").body(body);
         let response = request.send().await.unwrap();
@@ -39,12 +39,12 @@ async fn names_are_unique_under_concurrency() {
     let ids: HashSet<_> = guests.iter().map(|g| &g.client_id).collect();
     assert_eq!(ids.len(), 40);
     assert!(names.contains("ada") && names.contains("ada2"), "{names:?}");
-    // The house's name is taken.
+    // The name of the sample creator is taken.
     assert_eq!(platform.login("frolic").await.username, "frolic2");
 }
 
 #[tokio::test]
-async fn a_session_lasts_four_hours() {
+async fn a_session_expires_after_four_hours() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     platform.clock.advance_ms(4 * HOUR_MS - 1);
@@ -59,7 +59,7 @@ async fn a_session_lasts_four_hours() {
 }
 
 #[tokio::test]
-async fn tokens_that_are_missing_or_forged_open_nothing() {
+async fn missing_and_forged_tokens_are_refused() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     let response = platform
@@ -76,7 +76,7 @@ async fn tokens_that_are_missing_or_forged_open_nothing() {
     let long = "a".repeat(5_000);
     let headers = [
         format!("Bearer {almost}"),
-        // What is in the database is worth nothing.
+        // The stored hash is not a valid token.
         format!("Bearer {hash}"),
         "Bearer ' OR 1=1 --".to_owned(),
         "Bearer ".to_owned(),
@@ -109,7 +109,7 @@ async fn only_hashes_of_tokens_are_stored() {
             assert!(!found, "the token is in {}", path.display());
         }
     }
-    // And the hash that is there lets its owner in after a restart.
+    // The stored hash still accepts the token after a restart.
     let platform = TestPlatform::start_in(data_dir, |_| {}).await;
     platform
         .publish_sample(&crate::support::game_files("sample", 8))

@@ -1,41 +1,41 @@
-//! The control plane as clients and game servers meet it: real sockets, a real
-//! database, one binary so that it is linked once.
+//! Tests of the control plane with real sockets and a real database, in one binary so that it is
+//! linked only once.
 #![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
 
 mod accounts;
 mod admin;
-mod coming_back;
+mod blobs;
 mod conformance;
 mod console;
+mod database_outage;
 mod datastore;
 mod draft;
-mod figures;
-mod files;
 mod fleet;
-mod full_postgres;
 mod hostile;
 mod hostile_http;
 mod identity;
 mod join;
 mod joining_hostile;
 mod keys;
-mod lasting;
 mod login;
-mod lost;
 mod moderation;
+mod pending_joins;
+mod persistence;
+mod postgres_disk_full;
 mod profiles;
 mod publishing;
+mod reconnecting;
 mod remote_commands;
 mod rooms;
 mod scripts;
+mod session_lifetime;
 mod social;
 mod socketio;
 mod spells;
-mod staying;
+mod statistics;
 mod store;
 mod support;
 mod tables;
 mod tls;
 mod uploading;
-mod waiting;
 mod worlds;

@@ -1,17 +1,16 @@
-//! Moderation with reasons: from a report to a notice, an appeal and
-//! the log; and who may do what.
+//! Moderation: from a report to a notice, an appeal and the log; and the permissions of each step.
 
 use frolic_platform::api::{
     AppealList, AppealState, AuditLog, Decided, GameList, JoinResponse, LoginResponse, Notice,
     NoticeList, NoticeState, OwnReport, OwnReportList, Report, ReportList, ReportStatus, RuleList,
     Verdict,
 };
-use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
+use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::lasting::Process;
+use crate::persistence::Process;
 use crate::support::{ADMIN_TOKEN, START_MS, TestPlatform, error_of, game_files};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -69,7 +68,7 @@ async fn decide(platform: &TestPlatform, report_id: &str, body: Value) -> Respon
 }
 
 #[tokio::test]
-async fn a_suspension_says_why_and_an_appeal_ends_it() {
+async fn a_suspension_has_a_reason_and_an_appeal_ends_it() {
     let platform = TestPlatform::start().await;
     let (ada, eve) = (platform.login("Ada").await, platform.login("Eve").await);
     let rules: RuleList = platform.get_json("/api/rules").await;
@@ -96,7 +95,7 @@ async fn a_suspension_says_why_and_an_appeal_ends_it() {
 
     let refused = platform.try_join(&eve.session_token, json!({})).await;
     assert_eq!(error_of(refused).await, (403, "suspended".to_owned()));
-    // What others would see is not made either; what was begun does not go on.
+    // A suspended user cannot create content either, nor continue an upload.
     let part = "/api/uploads/upload_1/part?offset=0";
     for (method, path, body) in [
         (Method::POST, "/worlds", json!({})),
@@ -135,7 +134,7 @@ async fn a_suspension_says_why_and_an_appeal_ends_it() {
     let notices: NoticeList = read(&platform, &eve.session_token, "/api/notices").await;
     assert_eq!(notices.unseen, 0);
 
-    // Nobody else reads it or appeals in her name.
+    // Other users cannot read the notice or appeal against it.
     let others: NoticeList = read(&platform, &ada.session_token, "/api/notices").await;
     assert_eq!(others.total, 0);
     let path = format!("/api/notices/{notice_id}/appeal");
@@ -192,7 +191,7 @@ async fn a_suspension_says_why_and_an_appeal_ends_it() {
 }
 
 #[tokio::test]
-async fn a_suspension_ends_by_itself_and_game_servers_hear_of_it() {
+async fn a_suspension_expires_and_is_sent_to_game_servers() {
     let platform = TestPlatform::start_with(|settings| {
         settings.session_lifetime = std::time::Duration::from_secs(3 * 24 * 60 * 60);
     })
@@ -220,7 +219,7 @@ async fn a_suspension_ends_by_itself_and_game_servers_hear_of_it() {
 }
 
 #[tokio::test]
-async fn a_takedown_takes_the_game_out_and_a_lift_brings_it_back() {
+async fn a_takedown_removes_a_game_until_it_is_lifted() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("bad", 8)).await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
@@ -244,18 +243,18 @@ async fn a_takedown_takes_the_game_out_and_a_lift_brings_it_back() {
         platform.get("/api/games/bad").await.status(),
         StatusCode::NOT_FOUND
     );
-    for wish in [
+    for body in [
         json!({ "game_id": "bad" }),
         json!({ "world_id": playing.world_id }),
     ] {
-        let answer = platform.try_join(&ada.session_token, wish.clone()).await;
+        let answer = platform.try_join(&ada.session_token, body.clone()).await;
         let (status, code) = error_of(answer).await;
         assert!(
             matches!(
                 (status, code.as_str()),
                 (403, "game_taken_down") | (404, "game_not_found" | "world_not_found")
             ),
-            "{wish} {code}"
+            "{body} {code}"
         );
     }
 
@@ -274,7 +273,7 @@ async fn a_takedown_takes_the_game_out_and_a_lift_brings_it_back() {
 }
 
 #[tokio::test]
-async fn only_moderators_judge_and_reports_are_bounded() {
+async fn only_moderators_decide_and_reports_are_limited() {
     let platform = TestPlatform::start().await;
     let (ada, eve) = (platform.login("Ada").await, platform.login("Eve").await);
     for path in [
@@ -282,8 +281,8 @@ async fn only_moderators_judge_and_reports_are_bounded() {
         "/api/moderation/appeals",
         "/api/moderation/log",
     ] {
-        let nobody = platform.get(path).await;
-        assert_eq!(error_of(nobody).await.0, 401, "{path}");
+        let anonymous = platform.get(path).await;
+        assert_eq!(error_of(anonymous).await.0, 401, "{path}");
         let player = send(&platform, &eve.session_token, Method::GET, path, json!({})).await;
         assert_eq!(
             error_of(player).await,
@@ -352,7 +351,7 @@ async fn only_moderators_judge_and_reports_are_bounded() {
         let (status, code) = error_of(reporting(kind, id, rule).await).await;
         assert_eq!((status, code.as_str()), expected, "{kind} {id} {rule}");
     }
-    // The same again, while it waits, is the same report.
+    // Repeating an open report returns the same report.
     let first = reporting("user", &eve.client_id, "hate").await;
     assert_eq!(first.status(), StatusCode::CREATED);
     let same = reporting("user", &eve.client_id, "hate").await;
@@ -373,8 +372,8 @@ async fn only_moderators_judge_and_reports_are_bounded() {
     );
 }
 
-/// Somebody joins, and the process of their world keeps where they are; returns
-/// its id.
+/// Lets a user join and the process of the world store a checkpoint of the player; returns the id
+/// of the world.
 async fn enter(platform: &TestPlatform, who: &LoginResponse) -> String {
     let joining = json!({ "game_id": "sample" });
     let joined = platform.try_join(&who.session_token, joining).await;
@@ -392,7 +391,7 @@ async fn enter(platform: &TestPlatform, who: &LoginResponse) -> String {
         told: Vec::new(),
     };
     let process = Process::newest(platform).await;
-    let batch = KeepBatch {
+    let batch = PersistBatch {
         players: vec![player],
         ..process.batch([])
     };
@@ -400,8 +399,8 @@ async fn enter(platform: &TestPlatform, who: &LoginResponse) -> String {
     joined.world_id
 }
 
-/// Names of the recordings that were kept for reports.
-fn kept_recordings(folder: &std::path::Path) -> Vec<String> {
+/// Names of the recordings that were stored for reports.
+fn stored_recordings(folder: &std::path::Path) -> Vec<String> {
     let files = std::fs::read_dir(folder.join("reported"));
     let files = files.into_iter().flatten().flatten();
     files
@@ -417,7 +416,7 @@ async fn recording_platform() -> TestPlatform {
 }
 
 #[tokio::test]
-async fn a_report_carries_the_recording_of_its_world() {
+async fn a_report_contains_the_recording_of_its_world() {
     let platform = recording_platform().await;
     let folder = platform.data_dir.join("recordings");
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
@@ -428,7 +427,7 @@ async fn a_report_carries_the_recording_of_its_world() {
     let early = report_in(&platform, &world_id, &bob, "user", &eve.client_id).await;
     let path = format!("/api/moderation/reports/{}", early.report_id);
     let shown: Report = read(&platform, ADMIN_TOKEN, &path).await;
-    assert!(shown.recording.is_none(), "nothing was recorded yet");
+    assert!(shown.recording.is_none(), "there is no recording yet");
     let fetch = |token: &str, report_id: &str| {
         let path = format!("/api/moderation/reports/{report_id}/recording");
         let request = platform.request(Method::GET, &path).bearer_auth(token);
@@ -452,7 +451,7 @@ async fn a_report_carries_the_recording_of_its_world() {
 
     let refused = fetch(&ada.session_token, &made.report_id).await;
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
-    // The operator tidies up; what was reported stays.
+    // A reported recording stays after the operator deletes the original.
     std::fs::remove_file(folder.join(&file)).unwrap();
     let answer = fetch(ADMIN_TOKEN, &made.report_id).await;
     assert_eq!(answer.status(), StatusCode::OK);
@@ -472,7 +471,7 @@ async fn a_report_carries_the_recording_of_its_world() {
 }
 
 #[tokio::test]
-async fn only_a_report_that_was_made_by_somebody_who_was_there_keeps_a_recording() {
+async fn only_a_report_by_a_player_of_the_world_stores_a_recording() {
     let platform = recording_platform().await;
     let folder = platform.data_dir.join("recordings");
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
@@ -482,12 +481,12 @@ async fn only_a_report_that_was_made_by_somebody_who_was_there_keeps_a_recording
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join(&file), b"so far").unwrap();
 
-    // Bob has only heard of the world; his report is made all the same.
+    // Bob was never in the world; his report is accepted without a recording.
     let made = report_in(&platform, &world_id, &bob, "user", &eve.client_id).await;
     let path = format!("/api/moderation/reports/{}", made.report_id);
     let shown: Report = read(&platform, ADMIN_TOKEN, &path).await;
     assert!(shown.recording.is_none());
-    assert!(kept_recordings(&folder).is_empty());
+    assert!(stored_recordings(&folder).is_empty());
 
     let again = |rule: &str, lines: usize| {
         let lines = vec![json!({ "from": "Eve", "text": "hello" }); lines];
@@ -496,27 +495,27 @@ async fn only_a_report_that_was_made_by_somebody_who_was_there_keeps_a_recording
         let (platform, token) = (&platform, ada.session_token.clone());
         async move { send(platform, &token, Method::POST, "/api/reports", body).await }
     };
-    // Nothing is kept for what is refused, or was reported before.
+    // A refused or repeated report stores no recording.
     let refused = again("spam", 21).await;
     assert_eq!(error_of(refused).await.0, 400);
-    assert!(kept_recordings(&folder).is_empty());
+    assert!(stored_recordings(&folder).is_empty());
     let made = again("spam", 1).await;
     assert_eq!(made.status(), StatusCode::CREATED);
-    assert_eq!(kept_recordings(&folder), std::slice::from_ref(&file));
+    assert_eq!(stored_recordings(&folder), std::slice::from_ref(&file));
     std::fs::remove_dir_all(folder.join("reported")).unwrap();
     let same = again("spam", 1).await;
     assert_eq!(same.status(), StatusCode::OK);
-    assert!(kept_recordings(&folder).is_empty());
+    assert!(stored_recordings(&folder).is_empty());
 
-    // She left long ago.
+    // She left the world long ago.
     platform.clock.advance_ms(11 * 60 * 1000);
     let late = again("hate", 1).await;
     assert_eq!(late.status(), StatusCode::CREATED);
-    assert!(kept_recordings(&folder).is_empty());
+    assert!(stored_recordings(&folder).is_empty());
 }
 
 #[tokio::test]
-async fn an_address_reports_a_bounded_number_of_times() {
+async fn reports_are_rate_limited_per_address() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.rate_burst = 4;
         settings.limits.rate_per_s = 0.001;
@@ -527,7 +526,7 @@ async fn an_address_reports_a_bounded_number_of_times() {
     let reporting = || {
         let request = platform.request(Method::POST, "/api/reports");
         let request = request.bearer_auth(&ada.session_token).json(&body);
-        // As somebody else than this machine, which may do more.
+        // From another address, because this machine has higher limits.
         request.header("x-forwarded-for", "192.0.2.1").send()
     };
     for _ in 0..4 {

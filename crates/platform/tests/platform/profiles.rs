@@ -1,5 +1,5 @@
-//! Characters: several, one active, carried by the ticket; edits that
-//! do not overwrite each other; nobody touches somebody else's.
+//! Characters: several per user, one active, sent with the ticket; edits do not overwrite each
+//! other; users cannot change characters of others.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -40,11 +40,11 @@ async fn ticket_looks(platform: &TestPlatform, guest: &LoginResponse) -> (String
 }
 
 #[tokio::test]
-async fn the_active_character_travels_to_the_world() {
+async fn the_active_character_is_in_the_ticket() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let first = list(&platform, &ada).await;
-    assert_eq!(first.characters.len(), 1, "everybody has one");
+    assert_eq!(first.characters.len(), 1, "every user has a character");
     assert!(first.characters[0].active);
     assert_eq!(
         ticket_looks(&platform, &ada).await.1,
@@ -56,7 +56,7 @@ async fn the_active_character_travels_to_the_world() {
     let answer = send(&platform, &ada, Method::POST, "/api/characters", body).await;
     assert_eq!(answer.status(), StatusCode::CREATED);
     let queen: Character = answer.json().await.unwrap();
-    assert!(!queen.active, "making one does not choose it");
+    assert!(!queen.active, "a new character is not selected");
 
     let path = format!("/api/characters/{}/activate", queen.character_id);
     let answer = send(&platform, &ada, Method::POST, &path, json!({})).await;
@@ -77,7 +77,7 @@ async fn the_active_character_travels_to_the_world() {
     assert_eq!(profile.username, "Ada");
     assert_eq!(profile.looks.shirt.as_deref(), Some("#112233"));
 
-    // The active one goes: another takes its place, and the last one stays.
+    // Deleting the active character selects another one; the last one cannot be deleted.
     let path = format!("/api/characters/{}", queen.character_id);
     let gone = send(&platform, &ada, Method::DELETE, &path, json!({})).await;
     assert_eq!(gone.status(), StatusCode::NO_CONTENT);
@@ -112,7 +112,7 @@ async fn an_edit_of_an_old_version_is_refused() {
 }
 
 #[tokio::test]
-async fn nonsense_and_other_peoples_characters_are_refused() {
+async fn invalid_characters_and_those_of_others_are_refused() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let eve = platform.login("Eve").await;
@@ -142,7 +142,7 @@ async fn nonsense_and_other_peoples_characters_are_refused() {
     let body = json!({ "name": "Ada's" });
     let made = send(&platform, &ada, Method::POST, "/api/characters", body).await;
     let hers: Character = made.json().await.unwrap();
-    assert_eq!(hers.name, "Adas", "markup and quotes are left out");
+    assert_eq!(hers.name, "Adas", "markup and quotes are removed");
     let path = format!("/api/characters/{}", hers.character_id);
     for (method, path) in [
         (Method::PUT, path.clone()),
@@ -161,6 +161,6 @@ async fn nonsense_and_other_peoples_characters_are_refused() {
     }
     let all = list(&platform, &ada).await;
     assert_eq!(all.characters.len(), all.limit as usize);
-    let nobody = platform.get("/api/characters").await;
-    assert_eq!(error_of(nobody).await, (401, "missing_token".to_owned()));
+    let anonymous = platform.get("/api/characters").await;
+    assert_eq!(error_of(anonymous).await, (401, "missing_token".to_owned()));
 }

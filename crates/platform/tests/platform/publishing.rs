@@ -1,5 +1,4 @@
-//! What creators do with their games: channels, roll-outs, rollbacks,
-//! edits, likes.
+//! Publishing of games: channels, rollouts, rollbacks, edits, likes.
 
 use crate::support::creator::{Creator, version};
 use crate::support::{TestPlatform, error_of, game_files, picture};
@@ -17,14 +16,14 @@ async fn revision_of(platform: &TestPlatform, world_id: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_update_comes_beside_the_old_version_and_goes_back_in_one_call() {
+async fn an_update_runs_beside_the_old_version_and_can_be_rolled_back() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let first = ada.upload("", version("race", "1.0.0", 8)).await.revision;
     let old = platform.join(json!({ "game_id": "race" })).await;
     let second = ada.upload("", version("race", "1.1.0", 6)).await.revision;
     let new = platform.join(json!({ "game_id": "race" })).await;
-    // Both run; nobody was moved.
+    // Both versions run; no player was moved.
     assert_ne!(old.world_id, new.world_id);
     assert_eq!(revision_of(&platform, &old.world_id).await, first);
     assert_eq!(revision_of(&platform, &new.world_id).await, second);
@@ -36,10 +35,10 @@ async fn an_update_comes_beside_the_old_version_and_goes_back_in_one_call() {
         .collect();
     assert_eq!(shown, [("1.1.0", 1), ("1.0.0", 1)]);
     assert_eq!(versions.versions[0].channels, [Channel::Stable]);
-    // Whoever is asked by its code comes to the old world still.
+    // Joining by room code still leads to the old world.
     let friend = platform.join(json!({ "room_code": old.room_code })).await;
     assert_eq!(friend.world_id, old.world_id);
-    // And the files are those of the version that the world runs.
+    // The files are those of the version that the world runs.
     let path = format!("/api/games/race/files?world_id={}", old.world_id);
     let files: GameFiles = platform.get_json(&path).await;
     assert_eq!(files.revision, first);
@@ -60,7 +59,7 @@ async fn an_update_comes_beside_the_old_version_and_goes_back_in_one_call() {
     );
     let next = platform.join(json!({ "game_id": "race" })).await;
     assert_eq!(next.world_id, old.world_id);
-    // There is nothing before the first.
+    // The first version cannot be rolled back.
     let again = ada
         .send(Method::POST, path, json!({ "edition": back.edition }))
         .await;
@@ -95,10 +94,10 @@ async fn a_rollout_reaches_a_share_of_the_players() {
             other => panic!("{other}"),
         }
     }
-    // One of 24 on either side would be one in a million.
+    // One of 24 on either side has a probability of one in a million.
     assert!(old > 1 && new > 1, "{old} {new}");
     assert_eq!(platform.stage.launch_count(), 2);
-    // Nobody new gets it once it is taken back.
+    // New players do not get the version after its rollout is reverted.
     let path = "/api/games/race/channels/stable/rollback";
     let body = json!({ "edition": channels.edition });
     let back: GameChannels = ada.ok(Method::POST, path, body).await;
@@ -116,11 +115,11 @@ async fn a_rollout_reaches_a_share_of_the_players() {
 }
 
 #[tokio::test]
-async fn dev_is_for_the_creator_and_beta_for_who_asks() {
+async fn dev_is_for_the_creator_and_beta_on_request() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let eve = Creator::new(&platform, "Eve").await;
-    // A first version on dev is nobody else's business.
+    // A first version on dev is visible only to its creator.
     let dev = ada
         .upload("?channel=dev", version("race", "0.1.0", 8))
         .await;
@@ -150,7 +149,7 @@ async fn dev_is_for_the_creator_and_beta_for_who_asks() {
         (409, "nothing_to_publish".to_owned())
     );
 
-    // Given to everybody, it is published.
+    // Releasing it on stable publishes it.
     ada.set("race", "stable", &dev.revision, 100).await;
     let game: GameDetail = platform.get_json("/api/games/race").await;
     assert_eq!(game.visibility, GameVisibility::Public);
@@ -163,7 +162,7 @@ async fn dev_is_for_the_creator_and_beta_for_who_asks() {
     assert_eq!(
         game.versions.len(),
         1,
-        "a version that nobody got is not shown"
+        "a version that was never released is not shown"
     );
     let body = json!({ "game_id": "race", "channel": "beta" });
     let joined = eve.join(body).await;
@@ -188,7 +187,7 @@ async fn revision_of_own(creator: &Creator<'_>, world_id: &str) -> String {
 }
 
 #[tokio::test]
-async fn edits_stay_over_uploads_and_never_overwrite_what_was_not_seen() {
+async fn edits_survive_uploads_and_never_overwrite_newer_edits() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let eve = Creator::new(&platform, "Eve").await;
@@ -201,7 +200,7 @@ async fn edits_stay_over_uploads_and_never_overwrite_what_was_not_seen() {
     let game: CreatorGame = ada.ok(Method::PATCH, "/api/games/race", body.clone()).await;
     assert_eq!(game.summary.name, "Sky Race <b>");
     assert_eq!(game.edited, ["name", "tags", "visibility"]);
-    // The same again was made without seeing the first.
+    // Repeating the edit with the old edition is refused.
     let late = ada.send(Method::PATCH, "/api/games/race", body).await;
     assert_eq!(error_of(late).await, (409, "edited_meanwhile".to_owned()));
     for body in [
@@ -229,7 +228,7 @@ async fn edits_stay_over_uploads_and_never_overwrite_what_was_not_seen() {
         )
         .await;
     assert_eq!(error_of(refused).await, (403, "forbidden".to_owned()));
-    // A new version brings what was not changed here, and only that.
+    // A new version updates only the fields that were not edited.
     ada.upload("", version("race", "1.1.0", 4)).await;
     let game: GameDetail = platform.get_json("/api/games/race").await;
     assert_eq!(game.summary.name, "Sky Race <b>");
@@ -240,7 +239,7 @@ async fn edits_stay_over_uploads_and_never_overwrite_what_was_not_seen() {
     );
     let list: GameList = platform.get_json("/api/games").await;
     assert!(list.games.iter().all(|game| game.id != "race"));
-    // Who edits at the same time: exactly one of many gets through.
+    // Of concurrent edits, exactly one succeeds.
     let edition = ada.edition("race").await;
     let tries = (0..8).map(|number| {
         let body = json!({ "edition": edition, "description": format!("by {number}") });
@@ -256,7 +255,7 @@ async fn edits_stay_over_uploads_and_never_overwrite_what_was_not_seen() {
 }
 
 #[tokio::test]
-async fn unpublished_games_are_for_their_creator_everywhere() {
+async fn unpublished_games_are_visible_only_to_their_creator() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let eve = Creator::new(&platform, "Eve").await;
@@ -285,7 +284,7 @@ async fn unpublished_games_are_for_their_creator_everywhere() {
     assert_eq!(
         game.visibility,
         GameVisibility::Public,
-        "what it will be again"
+        "the visibility after publishing again"
     );
     for path in [
         "/api/games/race",
@@ -316,7 +315,7 @@ async fn unpublished_games_are_for_their_creator_everywhere() {
         let refused = eve.send(Method::PUT, path, body).await;
         assert_eq!(error_of(refused).await.0, 404, "{path}");
     }
-    // Its creator has all of it, pictures too.
+    // Its creator has access to everything, including pictures.
     ada.join(json!({ "world_id": running.world_id })).await;
     let detail: GameDetail = ada.get("/api/games/race").await;
     assert!(detail.mine);
@@ -340,7 +339,7 @@ async fn unpublished_games_are_for_their_creator_everywhere() {
             .starts_with("private")
     );
     assert_eq!(response.bytes().await.unwrap(), own);
-    // A grant ends.
+    // The signed URL expires.
     platform.clock.advance_ms(6 * 3_600_000);
     assert_eq!(
         platform.get(&granted.url).await.status(),
@@ -356,7 +355,7 @@ async fn unpublished_games_are_for_their_creator_everywhere() {
 }
 
 #[tokio::test]
-async fn likes_count_once_and_can_be_taken_back() {
+async fn likes_count_once_and_can_be_removed() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let path = "/api/games/sample/like";
@@ -389,8 +388,8 @@ async fn likes_count_once_and_can_be_taken_back() {
             }
         );
     }
-    let nobody = platform.request(Method::PUT, path).send().await.unwrap();
-    assert_eq!(error_of(nobody).await, (401, "missing_token".to_owned()));
+    let anonymous = platform.request(Method::PUT, path).send().await.unwrap();
+    assert_eq!(error_of(anonymous).await, (401, "missing_token".to_owned()));
     let refused = ada
         .send(Method::PUT, "/api/games/nothing/like", json!({}))
         .await;

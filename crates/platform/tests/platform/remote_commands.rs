@@ -1,13 +1,13 @@
-//! Who may change a world from outside: those in it, its owner, and those the
-//! owner allows; by the rules of `POST /join`.
+//! Permissions of remote commands: users in the world, its owner and the owner's helpers may change
+//! it; the rules of `POST /join` apply.
 
 use frolic_platform::api::{JoinResponse, LoginResponse, WorldHelpers, WorldInfo};
-use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
+use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
 use frolic_protocol::remote_commands::{CastNews, OutsideNews};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::lasting::Process;
+use crate::persistence::Process;
 use crate::socketio::Client;
 use crate::support::creator::{Creator, version};
 use crate::support::{ADMIN_TOKEN, TestPlatform, error_of, game_files};
@@ -20,7 +20,7 @@ async fn own_world(owner: &Creator<'_>, body: Value) -> WorldInfo {
     owner.ok(Method::POST, "/worlds", body).await
 }
 
-/// Why each way to change this world is refused; `None` for one that is not refused for who asks.
+/// The error code of each command that changes this world; `None` for one that is allowed.
 async fn refusals(client: &mut Client, world_id: Option<&str>) -> [Option<String>; 3] {
     let with = |mut data: Value| {
         if let Some(world_id) = world_id {
@@ -37,7 +37,7 @@ async fn refusals(client: &mut Client, world_id: Option<&str>) -> [Option<String
     let clear = client.ask("clear_world", with(json!({})), "error").await;
     [cast, dig, clear].map(|refused| {
         let code = refused["code"].as_str().unwrap().to_owned();
-        // The worlds of these tests answer nothing: getting that far is being allowed.
+        // The worlds of these tests do not respond: this error means that the command was allowed.
         Some(code).filter(|code| code != "world_silent")
     })
 }
@@ -49,7 +49,7 @@ fn codes(codes: [&str; 3]) -> [Option<String>; 3] {
 const ALLOWED: [Option<String>; 3] = [None, None, None];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_world_is_changed_by_those_in_it_and_those_its_owner_allows() {
+async fn a_world_is_changed_by_its_players_owner_and_helpers() {
     let test = TestPlatform::start().await;
     let ada = Creator::new(&test, "Ada").await;
     let bob = test.login("Bob").await;
@@ -59,7 +59,7 @@ async fn a_world_is_changed_by_those_in_it_and_those_its_owner_allows() {
     assert_eq!(refusals(&mut client, Some(&world)).await, outside);
     assert_eq!(refusals(&mut client, None).await, codes(["no_world"; 3]));
 
-    // Being in another world does not count for this one.
+    // Joining another world gives no permission for this one.
     let other = own_world(&ada, json!({ "name": "Elsewhere" }))
         .await
         .world_id;
@@ -73,7 +73,7 @@ async fn a_world_is_changed_by_those_in_it_and_those_its_owner_allows() {
     client.ask("world.leave", json!({}), "world.left").await;
     assert_eq!(refusals(&mut client, Some(&world)).await, outside);
 
-    // Who plays there is in it, for as long as they are.
+    // A player in the world has permission while online.
     let joined = test.try_join(&bob.session_token, join).await;
     assert_eq!(joined.status(), StatusCode::OK);
     let process = Process::newest(&test).await;
@@ -90,7 +90,7 @@ async fn a_world_is_changed_by_those_in_it_and_those_its_owner_allows() {
         told: Vec::new(),
     };
     let keep = async |online| {
-        let batch = KeepBatch {
+        let batch = PersistBatch {
             players: vec![player(online)],
             ..process.batch(vec![])
         };
@@ -101,7 +101,7 @@ async fn a_world_is_changed_by_those_in_it_and_those_its_owner_allows() {
     keep(false).await;
     assert_eq!(refusals(&mut client, Some(&world)).await, outside);
 
-    // Those the owner allows need not be in it, and the owner neither.
+    // Helpers and the owner need not be in the world.
     let helper = format!("/world/{world}/helpers/bob");
     let helpers: WorldHelpers = ada.ok(Method::PUT, &helper, json!({})).await;
     assert_eq!(helpers.helpers[0].user_id, bob.client_id);
@@ -119,7 +119,7 @@ async fn a_world_is_changed_by_those_in_it_and_those_its_owner_allows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_join_a_world_cannot_join_it_by_socketio() {
+async fn socketio_applies_the_access_rules_of_join() {
     let test = TestPlatform::start().await;
     let ada = Creator::new(&test, "Ada").await;
     let bob = test.login("Bob").await;
@@ -128,7 +128,7 @@ async fn who_may_not_join_a_world_cannot_join_it_by_socketio() {
     let by_id = json!({ "world_id": world.world_id });
     let refused = client.ask("world.join", by_id.clone(), "error").await;
     assert_eq!(refused["code"], "world_not_found");
-    // With the code of the room they may, until its owner blocks them.
+    // The room code gives access until the owner blocks the user.
     let by_code = json!({ "room_code": world.room_code });
     client
         .ask("world.join", by_code.clone(), "world.joined")
@@ -146,7 +146,7 @@ async fn who_may_not_join_a_world_cannot_join_it_by_socketio() {
     assert_eq!(error_of(refused).await, (404, "world_not_found".to_owned()));
     ada.send(Method::DELETE, &block, json!({})).await;
 
-    // A world that becomes private shuts those out who only knew its id.
+    // A world that becomes private excludes users who addressed it by its id.
     let open = own_world(&ada, json!({ "name": "Open" })).await;
     let here = json!({ "world_id": open.world_id });
     client.ask("world.join", here.clone(), "world.joined").await;
@@ -167,7 +167,7 @@ async fn who_may_not_join_a_world_cannot_join_it_by_socketio() {
     let mut player = connect(&test, &ada.login).await;
     player.ask("world.join", full, "world.joined").await;
 
-    // Suspended people join nothing.
+    // Suspended users cannot join.
     let report = json!({ "target_kind": "user", "target_id": bob.client_id, "rule": "spam" });
     let report: Value = ada.ok(Method::POST, "/api/reports", report).await;
     let decide = format!(
@@ -288,7 +288,7 @@ async fn a_suspended_owner_edits_no_world_over_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn castable_worlds_are_ones_own_and_allow_spells() {
+async fn castable_worlds_are_own_worlds_that_allow_spells() {
     let test = TestPlatform::start().await;
     let ada = Creator::new(&test, "Ada").await;
     let mut files = game_files("magic", 8);
@@ -318,7 +318,7 @@ async fn castable_worlds_are_ones_own_and_allow_spells() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cast_is_told_under_both_names_with_its_time() {
+async fn a_cast_event_has_both_names_and_a_timestamp() {
     let test = TestPlatform::start().await;
     let ada = test.login("Ada").await;
     let mut client = connect(&test, &ada).await;
@@ -348,14 +348,14 @@ async fn a_cast_is_told_under_both_names_with_its_time() {
         ops: Vec::new(),
     };
     process.ask(Method::POST, "/news", &news).await;
-    let told = client.wait("spell.cast_event").await;
-    assert_eq!(told["cast_params"], params);
-    assert_eq!(told["params"], params);
-    assert_eq!(told["timestamp"], "2025-11-15T00:00:00Z");
+    let event = client.wait("spell.cast_event").await;
+    assert_eq!(event["cast_params"], params);
+    assert_eq!(event["params"], params);
+    assert_eq!(event["timestamp"], "2025-11-15T00:00:00Z");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_of_events_show_as_they_are() {
+async fn invisible_characters_in_event_names_are_refused() {
     let test = TestPlatform::start().await;
     let mut client = Client::connect(&test, None).await;
     for name in ["\u{202e}tsil.dlrow", "world.list\u{200b}", "a\u{2066}b"] {
@@ -364,8 +364,8 @@ async fn names_of_events_show_as_they_are() {
         let echoed = error["event"].as_str().unwrap();
         assert!(echoed.chars().all(frolic_scene::is_visible), "{echoed:?}");
     }
-    // JSON escapes control characters, and no event of ours needs an escape: the packet itself
-    // is refused, and its sender with it.
+    // JSON escapes control characters, and no valid event name needs an escape, so the packet
+    // itself is refused and the connection closed.
     for name in ["world\u{7}list", "\u{1b}[31m", "a\nb"] {
         let mut client = Client::connect(&test, None).await;
         client.emit(name, json!({})).await;

@@ -1,4 +1,4 @@
-//! `/api/rooms/{code}/ws`: one port reaches every world.
+//! `/api/rooms/{code}/ws`: the public port reaches every world.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn open(
     open_with(platform, path, protocols).await
 }
 
-/// As somebody else than this machine, whose word about its clients counts.
+/// Connects from another address; a proxy on this machine is trusted to name its clients.
 async fn open_from(platform: &TestPlatform, path: &str, address: &str) -> Result<Socket, Error> {
     let opened = open_with(platform, path, Some(("x-forwarded-for", address))).await;
     opened.map(|(socket, _)| socket)
@@ -86,7 +86,7 @@ async fn a_room_code_reaches_the_world_with_protocol_and_query() {
     assert!(socket.next().await.unwrap().unwrap().is_text());
 }
 
-/// Joins and opens the room's socket, past its greeting.
+/// Joins, opens the room's socket and reads its greeting.
 async fn enter(platform: &TestPlatform) -> Socket {
     let joined = platform.join(json!({})).await;
     let path = format!("/api/rooms/{}/ws", joined.room_code);
@@ -95,12 +95,12 @@ async fn enter(platform: &TestPlatform) -> Socket {
     socket
 }
 
-async fn order(socket: &mut Socket, text: &str) {
+async fn command(socket: &mut Socket, text: &str) {
     socket.send(Message::text(text)).await.unwrap();
 }
 
-/// Reads to the end, which is near, and returns how it was closed.
-async fn ending(socket: &mut Socket) -> (u16, String) {
+/// Reads to the end and returns the close code and reason.
+async fn close_of(socket: &mut Socket) -> (u16, String) {
     let end = async {
         let mut frame = None;
         while let Some(Ok(message)) = socket.next().await {
@@ -111,18 +111,18 @@ async fn ending(socket: &mut Socket) -> (u16, String) {
         frame
     };
     let frame = tokio::time::timeout(Duration::from_secs(10), end).await;
-    let frame = frame.expect("it ends");
+    let frame = frame.expect("the connection is closed");
     frame.map_or((0, String::new()), |frame| {
         (frame.code.into(), frame.reason.to_string())
     })
 }
 
-/// Waits until a reason with these words has reached the game server.
-async fn server_hears(platform: &TestPlatform, words: &str) {
-    let mut goodbyes = platform.stage.goodbyes.subscribe();
-    let heard = goodbyes.wait_for(|all| all.iter().any(|reason| reason.contains(words)));
-    let heard = tokio::time::timeout(Duration::from_secs(10), heard).await;
-    heard.expect("the server hears of it").unwrap();
+/// Waits until a close reason with these words has reached the game server.
+async fn server_receives(platform: &TestPlatform, words: &str) {
+    let mut close_reasons = platform.stage.close_reasons.subscribe();
+    let received = close_reasons.wait_for(|all| all.iter().any(|reason| reason.contains(words)));
+    let received = tokio::time::timeout(Duration::from_secs(10), received).await;
+    received.expect("the server receives the reason").unwrap();
 }
 
 #[tokio::test]
@@ -130,20 +130,20 @@ async fn the_longest_messages_pass_and_longer_ones_are_refused_with_a_reason() {
     let platform = TestPlatform::start().await;
     let mut socket = enter(&platform).await;
     let longest = SERVER_MESSAGE_BYTES_MAX + 4;
-    order(&mut socket, &format!("big {longest}")).await;
+    command(&mut socket, &format!("big {longest}")).await;
     assert_eq!(socket.next().await.unwrap().unwrap().len(), longest);
     // The socket may be closed before everything is sent.
     let too_long = vec![0; CLIENT_MESSAGE_BYTES_MAX + 1];
     let _ = socket.send(Message::binary(too_long)).await;
-    let (code, reason) = ending(&mut socket).await;
+    let (code, reason) = close_of(&mut socket).await;
     assert_eq!(code, 1009);
     assert!(reason.contains("65536"), "{reason}");
-    server_hears(&platform, "cannot be read").await;
+    server_receives(&platform, "invalid message").await;
     enter(&platform).await;
 }
 
 #[tokio::test]
-async fn what_is_no_text_or_no_websocket_is_refused_with_its_code() {
+async fn invalid_text_and_frames_are_refused_with_their_close_code() {
     let platform = TestPlatform::start().await;
     for (kind, bytes, expected) in [
         (Data::Text, &b"\xff\xfe"[..], 1007),
@@ -152,19 +152,19 @@ async fn what_is_no_text_or_no_websocket_is_refused_with_its_code() {
         let mut socket = enter(&platform).await;
         let frame = Frame::message(bytes.to_vec(), OpCode::Data(kind), true);
         socket.send(Message::Frame(frame)).await.unwrap();
-        let (code, reason) = ending(&mut socket).await;
+        let (code, reason) = close_of(&mut socket).await;
         assert_eq!(code, expected, "{reason}");
     }
     enter(&platform).await;
 }
 
 #[tokio::test]
-async fn reasons_for_closing_pass_both_ways() {
+async fn close_reasons_are_forwarded_in_both_directions() {
     let platform = TestPlatform::start().await;
     let mut socket = enter(&platform).await;
-    order(&mut socket, "close too many inputs").await;
+    command(&mut socket, "close too many inputs").await;
     assert_eq!(
-        ending(&mut socket).await,
+        close_of(&mut socket).await,
         (4001, "too many inputs".to_owned())
     );
 
@@ -174,92 +174,95 @@ async fn reasons_for_closing_pass_both_ways() {
         reason: "my battery is empty".into(),
     };
     socket.close(Some(frame)).await.unwrap();
-    server_hears(&platform, "my battery is empty").await;
-    ending(&mut socket).await;
+    server_receives(&platform, "my battery is empty").await;
+    close_of(&mut socket).await;
 
     let mut socket = enter(&platform).await;
-    order(&mut socket, "vanish").await;
-    let (code, reason) = ending(&mut socket).await;
+    command(&mut socket, "drop").await;
+    let (code, reason) = close_of(&mut socket).await;
     assert_eq!(code, 1001);
-    assert!(reason.contains("went away"), "{reason}");
+    assert!(reason.contains("closed the connection"), "{reason}");
 }
 
 #[tokio::test]
-async fn whoever_is_thrown_out_while_much_is_under_way_is_told_why() {
+async fn a_client_with_input_in_flight_receives_the_close_reason() {
     let platform = TestPlatform::start().await;
     let mut socket = enter(&platform).await;
-    order(&mut socket, "close too many inputs").await;
-    // The close frame is here: whatever is sent now is behind the end.
+    command(&mut socket, "close too many inputs").await;
+    // The close frame has arrived, so everything sent now comes after it.
     socket.get_ref().peek(&mut [0]).await.unwrap();
     for _ in 0..3000 {
         let message = Message::binary(vec![7; 200]);
-        socket.feed(message).await.expect("somebody reads it");
+        socket.feed(message).await.expect("the relay reads it");
     }
-    socket.close(None).await.expect("somebody reads it");
-    // Past the library: it does not tell how the stream ended.
-    let mut heard = Vec::new();
-    let ended = socket.into_inner().read_to_end(&mut heard).await;
-    ended.expect("it ends in order and is not reset");
-    assert_eq!(heard[..4], [0x88, 17, 0x0f, 0xa1], "a close with code 4001");
-    assert_eq!(heard[4..], *b"too many inputs");
+    socket.close(None).await.expect("the relay reads it");
+    // Read from the stream directly, because the library does not report how it ended.
+    let mut received = Vec::new();
+    let ended = socket.into_inner().read_to_end(&mut received).await;
+    ended.expect("the stream is closed and not reset");
+    assert_eq!(
+        received[..4],
+        [0x88, 17, 0x0f, 0xa1],
+        "a close with code 4001"
+    );
+    assert_eq!(received[4..], *b"too many inputs");
 }
 
 #[tokio::test]
-async fn a_client_that_is_gone_without_a_word_frees_its_place() {
-    let platform = TestPlatform::start_with(impatient).await;
-    // Never read again, so no ping is answered.
+async fn a_client_that_disappears_frees_its_slot() {
+    let platform = TestPlatform::start_with(short_timeouts).await;
+    // The socket is not read again, so no ping is answered.
     let _socket = enter(&platform).await;
-    server_hears(&platform, "nothing was heard").await;
+    server_receives(&platform, "stopped responding").await;
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_is_given_up() {
-    let platform = TestPlatform::start_with(impatient).await;
+async fn a_server_that_hangs_is_disconnected() {
+    let platform = TestPlatform::start_with(short_timeouts).await;
     let mut socket = enter(&platform).await;
-    order(&mut socket, "sleep").await;
-    let (code, reason) = ending(&mut socket).await;
+    command(&mut socket, "sleep").await;
+    let (code, reason) = close_of(&mut socket).await;
     assert_eq!(code, 1001);
-    assert!(reason.contains("does not answer"), "{reason}");
+    assert!(reason.contains("does not respond"), "{reason}");
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_holds_up_little_and_not_for_long() {
-    let platform = TestPlatform::start_with(impatient).await;
+async fn a_client_that_does_not_read_buffers_little_and_times_out() {
+    let platform = TestPlatform::start_with(short_timeouts).await;
     let mut socket = enter(&platform).await;
-    order(&mut socket, "pour").await;
-    // Still alive by what it sends, but it takes nothing in.
-    let keep_talking = async {
+    command(&mut socket, "flood").await;
+    // The client still sends, but reads nothing.
+    let keep_sending = async {
         while socket.send(Message::text("still here")).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let ended = tokio::time::timeout(Duration::from_secs(20), keep_talking).await;
-    ended.expect("the connection is ended");
-    let poured = *platform.stage.poured.borrow();
-    assert!(poured < 32 * 1024 * 1024, "{poured} bytes were taken in");
+    let ended = tokio::time::timeout(Duration::from_secs(20), keep_sending).await;
+    ended.expect("the connection is closed");
+    let sent = *platform.stage.sent_unread.borrow();
+    assert!(sent < 32 * 1024 * 1024, "{sent} bytes were accepted");
 }
 
 #[tokio::test]
-async fn a_connection_on_which_nobody_speaks_is_closed() {
+async fn an_idle_connection_is_closed() {
     let platform = TestPlatform::start_with(|settings| {
-        // The greeting has to come through before.
+        // Long enough for the greeting.
         settings.limits.proxied_idle_max = Duration::from_secs(1);
     })
     .await;
     let mut socket = enter(&platform).await;
-    let (code, reason) = ending(&mut socket).await;
+    let (code, reason) = close_of(&mut socket).await;
     assert_eq!(code, 1001);
-    assert!(reason.contains("nothing was said"), "{reason}");
+    assert!(reason.contains("idle for too long"), "{reason}");
 }
 
-/// Not so much that whoever does answer is taken for dead on a machine that is
-/// held up for a moment: there are three pings in this time.
-fn impatient(settings: &mut Settings) {
+/// A short timeout, but long enough for three pings on a machine that stalls for a moment.
+fn short_timeouts(settings: &mut Settings) {
     settings.limits.proxied_silence_max = Duration::from_secs(2);
 }
 
 #[tokio::test]
-async fn rooms_that_cannot_be_reached_say_why() {
+async fn unreachable_rooms_return_a_reason() {
     let platform =
         TestPlatform::start_with(|settings| settings.limits.proxied_sockets_max = 1).await;
     let joined = platform.join(json!({})).await;
@@ -283,7 +286,7 @@ async fn rooms_that_cannot_be_reached_say_why() {
         "/api/rooms/%2e%2e/ws",
     ] {
         let mut code = 503;
-        // The place is free again once the closed socket has been noticed.
+        // The permit is free again once the closed socket has been noticed.
         while code == 503 {
             code = status(open(&platform, path, None).await);
         }
@@ -294,7 +297,7 @@ async fn rooms_that_cannot_be_reached_say_why() {
 }
 
 #[tokio::test]
-async fn a_world_that_broke_down_says_that_it_starts_again() {
+async fn a_crashed_world_reports_that_it_restarts() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({})).await;
     let path = format!("/api/rooms/{}/ws", joined.room_code);
@@ -310,17 +313,17 @@ async fn a_world_that_broke_down_says_that_it_starts_again() {
     }
     let refused = open_from(&platform, &path, "192.0.2.1").await;
     let starting = (503, "world_starting".to_owned(), true);
-    assert_eq!(refusal(refused), starting, "after the pause or before it");
+    assert_eq!(refusal(refused), starting, "during the pause");
     platform.stage.wait_for_launches(2).await;
     let refused = open_from(&platform, &path, "192.0.2.1").await;
-    assert_eq!(refusal(refused), starting, "while it starts");
+    assert_eq!(refusal(refused), starting, "during the start");
 }
 
 #[tokio::test]
 async fn subprotocols_in_several_headers_reach_the_world() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({})).await;
-    // By hand: the library writes one header.
+    // Written manually, because the library sends one header.
     let request = format!(
         "GET /api/rooms/{}/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
@@ -340,10 +343,10 @@ async fn subprotocols_in_several_headers_reach_the_world() {
     assert!(head.contains(chosen), "{head}");
 }
 
-/// Status, code and whether it says when to try again.
+/// Status, error code, and whether there is a Retry-After header.
 fn refusal(opened: Result<Socket, Error>) -> (u16, String, bool) {
     let Err(Error::Http(response)) = opened else {
-        panic!("it was let in");
+        panic!("the connection was accepted");
     };
     let body = response.body().as_deref().unwrap_or_default();
     let body: serde_json::Value = serde_json::from_slice(body).unwrap();
@@ -355,7 +358,7 @@ fn refusal(opened: Result<Socket, Error>) -> (u16, String, bool) {
 }
 
 #[tokio::test]
-async fn an_address_has_few_connections_that_show_no_ticket() {
+async fn connections_without_a_ticket_are_limited_per_address() {
     let platform =
         TestPlatform::start_with(|settings| settings.limits.proxied_newcomers_max = 3).await;
     let joined = platform.join(json!({})).await;
@@ -368,23 +371,23 @@ async fn an_address_has_few_connections_that_show_no_ticket() {
     let refused = open_from(&platform, &path, "192.0.2.1").await;
     assert_eq!(refusal(refused), too_many);
     let other = open_from(&platform, &path, "192.0.2.2").await;
-    other.expect("others are not kept out");
+    other.expect("other addresses are not affected");
 
-    // The server answers, but not with a welcome: still a stranger.
-    let stranger = &mut silent[0];
-    stranger.next().await.unwrap().unwrap();
-    order(stranger, r#"{"kind":"error"}"#).await;
-    stranger.next().await.unwrap().unwrap();
+    // A response that is not a welcome does not count as admitted.
+    let unadmitted = &mut silent[0];
+    unadmitted.next().await.unwrap().unwrap();
+    command(unadmitted, r#"{"kind":"error"}"#).await;
+    unadmitted.next().await.unwrap().unwrap();
     let refused = open_from(&platform, &path, "192.0.2.1").await;
     assert_eq!(refusal(refused), too_many);
-    order(&mut silent[0], r#"{"kind":"welcome"}"#).await;
+    command(&mut silent[0], r#"{"kind":"welcome"}"#).await;
     silent[0].next().await.unwrap().unwrap();
     let next = open_from(&platform, &path, "192.0.2.1").await;
-    next.expect("one of them is in and stands in nobody's way");
+    next.expect("an admitted connection does not count");
 }
 
 #[tokio::test]
-async fn an_address_opens_a_bounded_number_of_connections_per_time() {
+async fn connections_are_rate_limited_per_address() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.rate_burst = 4;
         settings.limits.rate_per_s = 0.001;
@@ -401,7 +404,7 @@ async fn an_address_opens_a_bounded_number_of_connections_per_time() {
 }
 
 #[tokio::test]
-async fn joins_through_a_proxy_are_sent_to_the_room() {
+async fn joins_through_a_proxy_get_the_address_of_the_room() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     let request = platform

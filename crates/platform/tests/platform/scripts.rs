@@ -1,4 +1,4 @@
-//! Client scripts of running worlds: signed lists, content below `/cdn`.
+//! Client scripts of running worlds: signed lists, and content under `/cdn`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -37,7 +37,7 @@ fn packed(content: &[u8]) -> String {
     BASE64.encode(zstd::bulk::compress(content, 1).unwrap())
 }
 
-/// What a game server posts, with its token.
+/// Posts a script list as a game server does.
 async fn publish(
     platform: &TestPlatform,
     world_id: &str,
@@ -59,7 +59,7 @@ async fn publish(
 }
 
 #[tokio::test]
-async fn a_list_is_signed_with_the_key_that_joins_name_and_its_content_is_served() {
+async fn a_script_list_is_signed_and_its_content_is_served() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({ "game_id": "sample" })).await;
     let token = platform.stage.launches.borrow()[0].world_token.clone();
@@ -92,7 +92,7 @@ async fn a_list_is_signed_with_the_key_that_joins_name_and_its_content_is_served
 }
 
 #[tokio::test]
-async fn scripts_are_packed_as_the_browser_likes() {
+async fn scripts_are_compressed_as_the_browser_accepts() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({ "game_id": "sample" })).await;
     let token = platform.stage.launches.borrow()[0].world_token.clone();
@@ -150,7 +150,7 @@ async fn scripts_are_packed_as_the_browser_likes() {
 }
 
 #[tokio::test]
-async fn a_game_server_gets_nothing_signed_but_its_own_client_scripts() {
+async fn a_game_server_can_sign_only_its_own_client_scripts() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({ "game_id": "sample" })).await;
     let token = platform.stage.launches.borrow()[0].world_token.clone();

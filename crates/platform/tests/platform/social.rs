@@ -28,14 +28,18 @@ fn claims_of(joined: &JoinResponse) -> TicketClaims {
 }
 
 #[tokio::test]
-async fn blocks_last_and_worlds_hear_of_them() {
+async fn blocks_are_stored_and_worlds_receive_them() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let eve = platform.login("Eve").await;
     let path = format!("/api/blocks/{}", eve.client_id);
     for _ in 0..2 {
         let answer = send(&platform, &ada, Method::PUT, &path, json!({})).await;
-        assert_eq!(answer.status(), StatusCode::NO_CONTENT, "twice is once");
+        assert_eq!(
+            answer.status(),
+            StatusCode::NO_CONTENT,
+            "blocking twice has no further effect"
+        );
     }
     let list = send(&platform, &ada, Method::GET, "/api/blocks", json!({})).await;
     let list: BlockList = list.json().await.unwrap();
@@ -44,7 +48,7 @@ async fn blocks_last_and_worlds_hear_of_them() {
     let own = format!("/api/blocks/{}", ada.client_id);
     let answer = send(&platform, &ada, Method::PUT, &own, json!({})).await;
     assert_eq!(error_of(answer).await.0, 400);
-    let nobody = send(
+    let unknown = send(
         &platform,
         &ada,
         Method::PUT,
@@ -52,7 +56,7 @@ async fn blocks_last_and_worlds_hear_of_them() {
         json!({}),
     )
     .await;
-    assert_eq!(error_of(nobody).await, (404, "user_not_found".to_owned()));
+    assert_eq!(error_of(unknown).await, (404, "user_not_found".to_owned()));
     let page = send(
         &platform,
         &ada,
@@ -63,7 +67,7 @@ async fn blocks_last_and_worlds_hear_of_them() {
     .await;
     assert_eq!(error_of(page).await, (400, "invalid_query".to_owned()));
 
-    // Only the process that runs the world may ask.
+    // Only the process of a world may request blocks.
     platform.join(json!({ "game_id": "sample" })).await;
     let launch = platform.stage.launches.borrow()[0].clone();
     let path_of_world = format!("/internal/worlds/{}/blocks", launch.world_id);
@@ -90,7 +94,7 @@ async fn blocks_last_and_worlds_hear_of_them() {
 }
 
 #[tokio::test]
-async fn an_invitation_leads_beside_whoever_sent_it() {
+async fn an_invitation_leads_to_the_inviter() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let answer = platform
@@ -138,14 +142,14 @@ async fn an_invitation_leads_beside_whoever_sent_it() {
     let answer = send(&platform, &ada, Method::POST, "/api/invites", unknown).await;
     assert_eq!(error_of(answer).await, (404, "world_not_found".to_owned()));
 
-    // Whom she has blocked, her links do not lead to her; and they grow old.
+    // Links do not work for users whom the inviter has blocked, and they expire.
     let path = format!("/api/blocks/{}", bob.client_id);
     send(&platform, &ada, Method::PUT, &path, json!({})).await;
-    let wish = json!({ "invite": invite.code });
-    let answer = platform.try_join(&bob.session_token, wish.clone()).await;
+    let body = json!({ "invite": invite.code });
+    let answer = platform.try_join(&bob.session_token, body.clone()).await;
     assert_eq!(error_of(answer).await, (404, "invite_not_found".to_owned()));
     platform.clock.advance_ms(24 * 60 * 60 * 1000 + 1);
     let eve = platform.login("Eve").await;
-    let answer = platform.try_join(&eve.session_token, wish).await;
+    let answer = platform.try_join(&eve.session_token, body).await;
     assert_eq!(error_of(answer).await, (404, "invite_not_found".to_owned()));
 }

@@ -1,11 +1,11 @@
-//! Socket.IO as bytes on a WebSocket: who is let in, who hears what,
-//! and what bad input gets. The real clients are in web/e2e/socketio.test.mjs.
+//! Socket.IO as bytes on a WebSocket: authentication, replication of events, and invalid input. The
+//! real clients are tested in web/e2e/socketio.test.mjs.
 
 use std::time::Duration;
 
 use frolic_platform::api::LoginResponse;
-use frolic_protocol::keep::KeepBatch;
 use frolic_protocol::ops::LoggedOp;
+use frolic_protocol::persist::PersistBatch;
 use frolic_protocol::remote_commands::{CastNews, OutsideNews};
 use futures_util::{SinkExt, StreamExt};
 use reqwest::Method;
@@ -14,16 +14,16 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use crate::lasting::{Process, built, kept_game};
+use crate::persistence::{Process, built, kept_game};
 use crate::support::TestPlatform;
 use crate::support::creator::Creator;
 
-/// A Socket.IO client, as small as can be.
+/// A minimal Socket.IO client.
 pub struct Client {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     id: String,
-    /// Events that came while another was waited for.
-    kept: Vec<(String, Value)>,
+    /// Events that arrived while another one was awaited.
+    pending: Vec<(String, Value)>,
 }
 
 impl Client {
@@ -43,7 +43,7 @@ impl Client {
         let mut client = Self {
             socket,
             id: String::new(),
-            kept: Vec::new(),
+            pending: Vec::new(),
         };
         assert!(client.text().await.starts_with('0'));
         let auth = auth.map(|auth| auth.to_string()).unwrap_or_default();
@@ -58,7 +58,7 @@ impl Client {
     async fn text(&mut self) -> String {
         loop {
             let next = tokio::time::timeout(Duration::from_secs(20), self.socket.next());
-            let message = next.await.expect("nothing comes").unwrap().unwrap();
+            let message = next.await.expect("a message in time").unwrap().unwrap();
             let text = message.into_text().unwrap().to_string();
             if text == "2" {
                 self.send_text("3".to_owned()).await;
@@ -68,11 +68,11 @@ impl Client {
         }
     }
 
-    /// Whether the server ends the connection instead of answering.
+    /// Whether the server closes the connection instead of responding.
     pub async fn is_closed(&mut self) -> bool {
         loop {
             let next = tokio::time::timeout(Duration::from_secs(20), self.socket.next());
-            match next.await.expect("nothing comes") {
+            match next.await.expect("a message in time") {
                 Some(Ok(Message::Text(text))) if text.starts_with("42") => return false,
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return true,
                 Some(Ok(_)) => {}
@@ -96,15 +96,15 @@ impl Client {
     }
 
     pub async fn wait(&mut self, event: &str) -> Value {
-        if let Some(at) = self.kept.iter().position(|(name, _)| name == event) {
-            return self.kept.remove(at).1;
+        if let Some(at) = self.pending.iter().position(|(name, _)| name == event) {
+            return self.pending.remove(at).1;
         }
         loop {
             let (name, data) = self.next().await;
             if name == event {
                 return data;
             }
-            self.kept.push((name, data));
+            self.pending.push((name, data));
         }
     }
 
@@ -115,7 +115,7 @@ impl Client {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn worlds_are_rooms_and_spells_are_for_all() {
+async fn worlds_are_rooms_and_spells_are_shared() {
     let test = TestPlatform::start().await;
     let login = test.login("Ada").await;
     let token = json!({ "token": login.session_token });
@@ -156,7 +156,7 @@ async fn worlds_are_rooms_and_spells_are_for_all() {
         (&json!(1), &json!(world_id))
     );
 
-    // A build: progress to whoever asked, the result to all.
+    // A build sends its progress to the caller, and the result to all clients.
     let draft = ada
         .ask(
             "spell.create_draft",
@@ -191,7 +191,7 @@ async fn worlds_are_rooms_and_spells_are_for_all() {
     );
     let ready = bob.wait("spell.revision_ready").await;
     let revision = ready["revision_id"].as_str().unwrap().to_owned();
-    assert!(!bob.kept.iter().any(|(name, _)| name == "job.progress"));
+    assert!(!bob.pending.iter().any(|(name, _)| name == "job.progress"));
     let publish = json!({ "spell_id": "fire", "revision_id": revision, "channel": "beta" });
     ada.emit("spell.publish", publish).await;
     let update = bob.wait("spell.active_update").await;
@@ -230,15 +230,15 @@ async fn worlds_are_rooms_and_spells_are_for_all() {
     let file = bob.ask("content.get_file", wanted, "content.file").await;
     assert_eq!(file["size"], code.len());
 
-    // Its owner sets the world back: whoever follows it is told.
+    // When the owner restores the world, its followers are notified.
     let path = format!("/world/{world_id}");
     let back = test
         .request(Method::POST, &path)
         .bearer_auth(&login.session_token)
         .json(&json!({ "state": { "checkpoint_op": 0, "sections": [], "ops": [] } }));
     assert_eq!(back.send().await.unwrap().status(), 201);
-    let told = ada.wait("world_cleared").await;
-    assert_eq!(told, json!({ "world_id": world_id, "set_back": true }));
+    let event = ada.wait("world_cleared").await;
+    assert_eq!(event, json!({ "world_id": world_id, "set_back": true }));
     ada.wait("sync_complete").await;
 
     let left = ada.ask("world.leave", json!({}), "world.left").await;
@@ -257,7 +257,7 @@ async fn worlds_are_rooms_and_spells_are_for_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_input_gets_an_error_and_the_connection_lives() {
+async fn invalid_input_gets_an_error_and_the_connection_stays_open() {
     let test = TestPlatform::start().await;
     let mut bob = Client::connect(&test, None).await;
     for (event, data, code) in [
@@ -305,7 +305,7 @@ async fn bad_input_gets_an_error_and_the_connection_lives() {
             (&json!(code), &json!(event))
         );
     }
-    // Too fast is told, not punished.
+    // Exceeding the rate limit returns an error and does not disconnect.
     for _ in 0..150 {
         bob.emit("ping", json!({})).await;
     }
@@ -316,7 +316,7 @@ async fn bad_input_gets_an_error_and_the_connection_lives() {
             break;
         }
     }
-    // A token that is none is refused at the door.
+    // An invalid token is refused when connecting.
     let mut eve = Client::open(&test, Some(json!({ "token": "none" }))).await;
     let refused = eve.text().await;
     assert!(
@@ -326,7 +326,7 @@ async fn bad_input_gets_an_error_and_the_connection_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_so_many_are_let_in() {
+async fn the_number_of_clients_is_limited() {
     let test = TestPlatform::start_with(|settings| {
         settings.limits.socketio_clients_max = 2;
     })
@@ -336,7 +336,7 @@ async fn only_so_many_are_let_in() {
     let mut third = Client::open(&test, None).await;
     assert!(third.text().await.starts_with("44"));
     drop(first);
-    // The place is free again once the server has noticed.
+    // The slot is free again once the server has noticed the disconnect.
     for _ in 0..100 {
         let mut next = Client::open(&test, None).await;
         if next.text().await.starts_with("40") {
@@ -344,13 +344,13 @@ async fn only_so_many_are_let_in() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the place stays taken");
+    panic!("the slot is not released");
 }
 
-/// Where players are told only of what is near, following from outside shows
-/// nobody more than that.
+/// In a world that replicates only to players nearby, followers receive only their own operations
+/// and casts.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_follows_a_world_of_near_things_hears_of_what_they_do_themselves() {
+async fn followers_of_a_near_only_world_receive_their_own_events() {
     let test = TestPlatform::start().await;
     let creator = Creator::new(&test, "Ada").await;
     let archive = frolic_package::pack(&kept_game("near")).unwrap();
@@ -360,7 +360,7 @@ async fn who_follows_a_world_of_near_things_hears_of_what_they_do_themselves() {
     let mut owner = Client::connect(&test, token(&ada)).await;
     let mut ben = Client::connect(&test, token(&bob)).await;
     let made = json!({ "name": "Woods", "game_id": "near" });
-    // Whoever plays can make a world, and hears no more for that.
+    // Creating a world does not extend what a follower receives.
     let made = ben.ask("world.create", made, "world.created").await;
     let world = json!({ "world_id": made["world_id"] });
     test.try_join(&ada.session_token, world.clone()).await;
@@ -370,21 +370,21 @@ async fn who_follows_a_world_of_near_things_hears_of_what_they_do_themselves() {
         ..built(seq)
     };
     let keep = async |ops: Vec<LoggedOp>| {
-        let batch = KeepBatch {
+        let batch = PersistBatch {
             near_only: true,
             ..process.batch(ops)
         };
         process.keep(&batch).await.unwrap();
     };
-    // Joins, and gives the numbers of the operations they are told of.
+    // Joins and returns the numbers of the operations received.
     let follow = async |client: &mut Client| -> Vec<u64> {
         client.emit("world.join", world.clone()).await;
         loop {
-            let (event, told) = client.next().await;
+            let (event, data) = client.next().await;
             match event.as_str() {
                 "sync_complete" => return Vec::new(),
                 "sync_ops" => {
-                    let ops = told["ops"].as_array().unwrap().iter();
+                    let ops = data["ops"].as_array().unwrap().iter();
                     return ops.map(|op| op["op_id"].as_u64().unwrap()).collect();
                 }
                 _ => {}
@@ -393,7 +393,11 @@ async fn who_follows_a_world_of_near_things_hears_of_what_they_do_themselves() {
     };
     keep(vec![by(1, &ada), by(2, &bob)]).await;
     let mut eve = Client::connect(&test, None).await;
-    assert_eq!(follow(&mut owner).await, [1, 2], "it is her game");
+    assert_eq!(
+        follow(&mut owner).await,
+        [1, 2],
+        "the creator receives all operations"
+    );
     assert_eq!(follow(&mut ben).await, [2]);
     assert!(follow(&mut eve).await.is_empty());
 
@@ -409,23 +413,23 @@ async fn who_follows_a_world_of_near_things_hears_of_what_they_do_themselves() {
     };
     process.ask(Method::POST, "/news", &news).await;
     keep(vec![by(3, &ada), by(4, &bob)]).await;
-    let heard = async |client: &mut Client| -> Vec<String> {
+    let received = async |client: &mut Client| -> Vec<String> {
         client.emit("ping", json!({})).await;
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         loop {
             match client.next().await {
-                (event, _) if event == "pong" => return heard,
-                (event, told) if event == "spell.cast_event" => {
-                    heard.push(format!("cast by {}", told["caster_id"].as_str().unwrap()));
+                (event, _) if event == "pong" => return received,
+                (event, data) if event == "spell.cast_event" => {
+                    received.push(format!("cast by {}", data["caster_id"].as_str().unwrap()));
                 }
-                (event, told) if event == "apply_op" => heard.push(told["op_id"].to_string()),
+                (event, data) if event == "apply_op" => received.push(data["op_id"].to_string()),
                 _ => {}
             }
         }
     };
     let casts = [&ada, &bob].map(|login| format!("cast by {}", login.client_id));
     let all = [&casts[0], &casts[1], "3", "4"];
-    assert_eq!(heard(&mut owner).await, all);
-    assert_eq!(heard(&mut ben).await, [&casts[1], "4"]);
-    assert!(heard(&mut eve).await.is_empty());
+    assert_eq!(received(&mut owner).await, all);
+    assert_eq!(received(&mut ben).await, [&casts[1], "4"]);
+    assert!(received(&mut eve).await.is_empty());
 }

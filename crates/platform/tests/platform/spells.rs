@@ -1,5 +1,4 @@
-//! Spells over REST: drafts, the queue of builds, revisions,
-//! channels, and what is refused.
+//! Spells over REST: drafts, the build queue, revisions, channels, and refused requests.
 
 use std::time::Duration;
 
@@ -43,7 +42,7 @@ async fn build(test: &TestPlatform, who: &LoginResponse, id: &str, body: Value) 
     ok(response).await
 }
 
-/// Asks until the build is over.
+/// Polls until the build has finished.
 async fn finish(test: &TestPlatform, who: &LoginResponse, job_id: &str) -> JobInfo {
     for _ in 0..600 {
         let path = format!("/api/jobs/{job_id}");
@@ -53,7 +52,7 @@ async fn finish(test: &TestPlatform, who: &LoginResponse, job_id: &str) -> JobIn
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the build does not end");
+    panic!("the build does not finish");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,7 +92,7 @@ async fn a_spell_is_drafted_built_published_and_read() {
     );
     let revision = job.result_revision_id.unwrap();
 
-    // A draft is its maker's own business.
+    // A draft is visible only to its creator.
     let path = format!("/api/spells/fire/revisions/{revision}/manifest");
     assert_eq!(
         error_of(send(&test, Method::GET, &path, &bob, None).await)
@@ -128,7 +127,7 @@ async fn a_spell_is_drafted_built_published_and_read() {
     let refused = send(&test, Method::POST, path, &bob, Some(publish)).await;
     assert_eq!(error_of(refused).await.0, 403);
 
-    // Everybody reads it now, and has it after the first time.
+    // Every user can read it now, and it is cacheable.
     let spell: SpellInfo = test.get_json("/api/spells/fire").await;
     assert_eq!(spell.version, 1);
     let list: RevisionList = test.get_json("/api/spells/fire/revisions").await;
@@ -159,7 +158,7 @@ async fn a_spell_is_drafted_built_published_and_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_is_said() {
+async fn errors_are_reported() {
     let test = TestPlatform::start().await;
     let (ada, bob) = (test.login("Ada").await, test.login("Bob").await);
     let started = build(
@@ -217,7 +216,7 @@ async fn what_is_wrong_is_said() {
         .await;
         assert_eq!(error_of(response).await.0, 404, "{id}");
     }
-    // Somebody else's id, and nobody's token.
+    // The id of another user's spell.
     let response = send(
         &test,
         Method::POST,
@@ -228,14 +227,14 @@ async fn what_is_wrong_is_said() {
     .await;
     assert_eq!(error_of(response).await, (409, "spell_id_taken".to_owned()));
     let path = format!("/api/jobs/{}", started.job_id);
-    // How far a build is can be asked by whoever has its id; what was said on the way cannot.
+    // Everyone who knows the id of a build can poll its status, but not read its log.
     let own: JobInfo = ok(send(&test, Method::GET, &path, &ada, None).await).await;
-    let asked = [
+    let responses = [
         send(&test, Method::GET, &path, &bob, None).await,
         test.get(&path).await,
     ];
-    for asked in asked {
-        let job: JobInfo = ok(asked).await;
+    for response in responses {
+        let job: JobInfo = ok(response).await;
         assert_eq!((job.status, &job.stage), (own.status, &own.stage));
         assert!(job.logs.is_empty() && !own.logs.is_empty());
         assert_eq!(job.error_message.as_deref(), Some("The build failed."));
@@ -253,7 +252,7 @@ async fn what_is_wrong_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_hides_what_another_build_made() {
+async fn a_build_does_not_overwrite_a_newer_revision() {
     let test = TestPlatform::start().await;
     let ada = test.login("Ada").await;
     let first = build(&test, &ada, "fire", json!({ "code": CODE })).await;
@@ -294,7 +293,7 @@ async fn nobody_hides_what_another_build_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_spell_is_taken_down_and_given_back() {
+async fn a_spell_is_taken_down_and_restored() {
     let test = TestPlatform::start().await;
     let (ada, bob) = (test.login("Ada").await, test.login("Bob").await);
     let started = build(&test, &ada, "fire", json!({ "code": CODE })).await;
@@ -318,7 +317,7 @@ async fn a_spell_is_taken_down_and_given_back() {
     let verdict = json!({ "verdict": "takedown", "reason": "It covers the screen." });
     let decided: Decided = ok(judge(path, verdict).await.unwrap()).await;
 
-    // Gone for everybody but its maker, who is told and cannot just publish again.
+    // Only its creator can still read it, is notified, and cannot publish it again.
     let manifest = format!("/api/spells/fire/revisions/{revision}/manifest");
     for path in ["/api/spells/fire", "/api/spells/fire/revisions", &manifest] {
         let answer = send(&test, Method::GET, path, &bob, None).await;
@@ -346,7 +345,7 @@ async fn a_spell_is_taken_down_and_given_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_that_fails_for_now_is_tried_again_and_can_be_cancelled() {
+async fn a_temporary_failure_is_retried_and_can_be_cancelled() {
     let test = TestPlatform::start().await;
     let ada = test.login("Ada").await;
     let started = build(&test, &ada, "words", json!({ "prompt": "busy" })).await;
@@ -358,13 +357,13 @@ async fn a_build_that_fails_for_now_is_tried_again_and_can_be_cancelled() {
         if tried >= 2 {
             break;
         }
-        // The second try waits for its time, which only we bring about.
+        // The second attempt waits for the test's clock.
         test.clock.advance_ms(5_000);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(tried >= 2);
     let cancel = format!("{path}/cancel");
-    // It may be worked on at this moment; then it ends before its next stage.
+    // The job may be running at this moment; then it ends before its next stage.
     let _ = send(&test, Method::POST, &cancel, &ada, None).await;
     let job = finish(&test, &ada, &started.job_id).await;
     assert!(
@@ -374,14 +373,14 @@ async fn a_build_that_fails_for_now_is_tried_again_and_can_be_cancelled() {
     assert_eq!(job.result_revision_id, None);
     let over = send(&test, Method::POST, &cancel, &ada, None).await;
     assert_eq!(error_of(over).await, (409, "job_over".to_owned()));
-    // From plain language, when the model is there.
+    // A build from a prompt, when the model is available.
     let started = build(&test, &ada, "words", json!({ "prompt": "a small hit" })).await;
     let job = finish(&test, &ada, &started.job_id).await;
     assert_eq!(job.status, JobStatus::Done, "{job:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_for_operators_does_not_reach_players() {
+async fn errors_for_operators_are_hidden_from_players() {
     let test = TestPlatform::start().await;
     let ada = test.login("Ada").await;
     let listed: SpellList = test.get_json("/api/spells").await;
@@ -389,9 +388,9 @@ async fn what_is_for_operators_does_not_reach_players() {
     let started = build(&test, &ada, "words", json!({ "prompt": "operator" })).await;
     let job = finish(&test, &ada, &started.job_id).await;
     assert_eq!(job.status, JobStatus::Failed);
-    let told = format!("{:?} {:?}", job.error_message, job.logs);
-    assert!(told.contains("Write the code instead."), "{told}");
-    assert!(!told.contains("SOUL_API_KEY"), "{told}");
+    let shown = format!("{:?} {:?}", job.error_message, job.logs);
+    assert!(shown.contains("Write the code instead."), "{shown}");
+    assert!(!shown.contains("SOUL_API_KEY"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -416,10 +415,10 @@ async fn a_manifest_keeps_the_metadata_of_its_build() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_survives_the_platform() {
+async fn a_build_survives_a_restart_of_the_platform() {
     let test = TestPlatform::start().await;
     let ada = test.login("Ada").await;
-    // Waits for a time that this platform never sees.
+    // The retry is due at a time that this process never reaches.
     let started = build(&test, &ada, "words", json!({ "prompt": "busy" })).await;
     let path = format!("/api/jobs/{}", started.job_id);
     for _ in 0..200 {
@@ -444,5 +443,5 @@ async fn a_build_survives_the_platform() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the build was forgotten");
+    panic!("the build was lost");
 }

@@ -1,4 +1,4 @@
-//! The store: listings, game pages, files, uploads.
+//! The game store: listings, game pages, files, uploads.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ async fn names(platform: &TestPlatform, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn listings_sort_search_and_page() {
+async fn listings_are_sorted_searched_and_paginated() {
     let platform = TestPlatform::start().await;
     for id in ["alpha", "beta"] {
         platform.clock.advance_ms(1_000);
@@ -28,11 +28,11 @@ async fn listings_sort_search_and_page() {
     platform.join(json!({ "game_id": "alpha" })).await;
     assert_eq!(names(&platform, "sort=popular").await[0], "alpha");
     assert_eq!(names(&platform, "q=BETA").await, ["beta"]);
-    // With a typo, with the beginning of a word, and with both.
+    // With a typo, with a prefix, and with both.
     for query in ["q=alhpa", "q=alp", "q=game+alpah"] {
         assert_eq!(names(&platform, query).await, ["alpha"], "{query}");
     }
-    // Wildcards of the database are letters like any other.
+    // Wildcards of the database are ordinary characters.
     for query in ["q=%25", "q=_lpha", "q=x' OR '1'='1", "sort=featured"] {
         assert!(names(&platform, query).await.is_empty(), "{query}");
     }
@@ -65,7 +65,7 @@ async fn players_now_follow_the_heartbeats() {
 }
 
 #[tokio::test]
-async fn the_store_shows_what_scripts_may_use() {
+async fn the_store_shows_the_capabilities_of_scripts() {
     let platform = TestPlatform::start().await;
     let mut files = game_files("keeper", 9);
     let manifest = files.get_mut("game.toml").unwrap();
@@ -80,7 +80,7 @@ async fn a_game_page_has_its_versions_and_picture() {
     let platform = TestPlatform::start().await;
     platform.clock.advance_ms(1_000);
     let newest = platform.publish_sample(&game_files("sample", 9)).await;
-    // The same package again is not a version.
+    // Publishing the same package again creates no version.
     platform.publish_sample(&game_files("sample", 9)).await;
     let game: GameDetail = platform.get_json("/api/games/sample").await;
     assert_eq!(game.summary.creator, "Frolic");
@@ -101,7 +101,7 @@ async fn a_game_page_has_its_versions_and_picture() {
 }
 
 #[tokio::test]
-async fn pictures_come_in_the_size_that_is_asked_for() {
+async fn pictures_are_served_in_the_requested_size() {
     let platform = TestPlatform::start().await;
     let pixels = image::RgbImage::from_fn(960, 540, |x, y| {
         let noise = x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(40_503);
@@ -139,12 +139,12 @@ async fn pictures_come_in_the_size_that_is_asked_for() {
     let whole = platform.get(&url).await;
     assert_eq!(whole.headers()["content-type"], "image/png");
     assert_eq!(whole.bytes().await.unwrap(), png);
-    // The address names another picture: it may not be cached for ever.
+    // The URL names another picture, so it may not be cached for ever.
     let other = platform
         .get("/api/games/painted/thumbnail?v=00000000")
         .await;
     assert_eq!(other.headers()["cache-control"], "public, max-age=300");
-    // What cannot be unpacked is sent as it is: the sample's picture is cut off.
+    // A picture that cannot be decoded is served unchanged: the sample's picture is truncated.
     let cut = platform.get("/api/games/sample/thumbnail?w=320").await;
     assert_eq!(cut.headers()["content-type"], "image/png");
     assert_eq!(cut.bytes().await.unwrap(), picture());
@@ -153,7 +153,7 @@ async fn pictures_come_in_the_size_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn the_cdn_gives_assets_and_nothing_else() {
+async fn the_cdn_serves_only_assets() {
     let platform = TestPlatform::start().await;
     let files: GameFiles = platform.get_json("/api/games/sample/files").await;
     assert_eq!(files.files.len(), 1);
@@ -171,7 +171,7 @@ async fn the_cdn_gives_assets_and_nothing_else() {
     );
     assert_eq!(response.bytes().await.unwrap(), picture());
 
-    // The package is a blob too, but whoever knows its hash gets no sources.
+    // The package is a blob too, but its hash must not give access to its sources.
     let package = format!("/cdn/{}", files.revision);
     let upper = files.files[0].url.to_uppercase().replace("/CDN/", "/cdn/");
     let nothing = format!("/cdn/{}", ids::sha256_hex(b"nothing"));
@@ -196,7 +196,7 @@ async fn the_cdn_gives_assets_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn uploads_are_checked_and_belong_to_somebody() {
+async fn uploads_are_validated_and_have_an_owner() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let eve = platform.login("Eve").await;
@@ -217,7 +217,7 @@ async fn uploads_are_checked_and_belong_to_somebody() {
     let again = upload(ada.session_token.clone(), archive).await;
     assert_eq!(again.status(), StatusCode::OK);
 
-    // Somebody else's id, also the house's.
+    // Ids of games of other users, including the sample's.
     for id in ["adas-game", "sample"] {
         let archive = frolic_package::pack(&game_files(id, 5)).unwrap();
         let response = upload(eve.session_token.clone(), archive).await;
@@ -227,7 +227,7 @@ async fn uploads_are_checked_and_belong_to_somebody() {
             "{id}"
         );
     }
-    // Not a package: all that is wrong is told.
+    // Not a package: all problems are reported.
     for bytes in [
         Vec::new(),
         b"PK\x03\x04 not a zip".to_vec(),
@@ -249,7 +249,7 @@ async fn uploads_are_checked_and_belong_to_somebody() {
 }
 
 #[tokio::test]
-async fn private_games_are_for_their_creator() {
+async fn private_games_are_visible_only_to_their_creator() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let mut files = game_files("hidden", 4);
@@ -282,9 +282,9 @@ async fn private_games_are_for_their_creator() {
 }
 
 #[tokio::test]
-async fn what_was_changed_behind_its_back_is_listed_after_a_while() {
+async fn external_changes_of_the_database_appear_in_listings() {
     let platform = TestPlatform::start().await;
-    // More than are read at once.
+    // More games than one query reads.
     for number in 0..60 {
         let files = game_files(&format!("game-{number}"), 8);
         platform.publish_sample(&files).await;
@@ -310,7 +310,7 @@ async fn what_was_changed_behind_its_back_is_listed_after_a_while() {
         assert!(began.elapsed() < Duration::from_secs(120), "{}", list.total);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // And what comes back is found again.
+    // A game that becomes public again is listed again.
     let statement = "UPDATE games SET visibility = 'public' WHERE game_id = 'game-7'";
     database::run(&platform.database_url, statement).unwrap();
     while !names(&platform, "per_page=100")
@@ -319,7 +319,7 @@ async fn what_was_changed_behind_its_back_is_listed_after_a_while() {
     {
         assert!(
             began.elapsed() < Duration::from_secs(120),
-            "it is not found"
+            "the game is not listed"
         );
         platform.clock.advance_ms(10_000);
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,5 +1,4 @@
-//! A platform on a free port with a real database (see `database.rs`), and the
-//! requests that tests make of it.
+//! A platform on a free port with a real database (see `database.rs`), and helpers for requests.
 
 pub mod certificate;
 pub mod creator;
@@ -31,7 +30,7 @@ pub const ADMIN_TOKEN: &str = "the admin token of the tests";
 pub const SECRET: &[u8] = b"the secret key of the tests";
 pub const START_MS: i64 = 1_763_164_800_000;
 
-/// A running platform; dropping it forgets the data.
+/// A running platform; dropping it deletes its data.
 pub struct TestPlatform {
     pub platform: Platform,
     pub url: String,
@@ -39,7 +38,7 @@ pub struct TestPlatform {
     pub clock: ClockHand,
     pub stage: Arc<Stage>,
     pub data_dir: PathBuf,
-    /// Where its tables are.
+    /// URL of its database.
     pub database_url: String,
     http: Client,
     stop: Option<oneshot::Sender<()>>,
@@ -47,7 +46,7 @@ pub struct TestPlatform {
 }
 
 impl TestPlatform {
-    /// With everything as shipped and the sample game published.
+    /// Starts with default settings and publishes the sample game.
     pub async fn start() -> Self {
         Self::start_with(|_| {}).await
     }
@@ -59,7 +58,7 @@ impl TestPlatform {
         started
     }
 
-    /// On data that may be there already.
+    /// Starts on a data folder that may already exist.
     pub async fn start_in(data_dir: PathBuf, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::new(data_dir.clone(), SECRET.to_vec());
         settings.admin_token = Some(ADMIN_TOKEN.to_owned());
@@ -72,7 +71,7 @@ impl TestPlatform {
         let stage = Arc::new(Stage::default());
         let parts = Parts {
             launcher: Box::new(TaskLauncher(stage.clone())),
-            spell_compiler: Arc::new(TestWorkshop),
+            spell_compiler: Arc::new(TestCompiler),
             script_checker: Arc::new(frolic_lint::compile_errors),
             site: Box::new(site_file),
             clock,
@@ -103,13 +102,13 @@ impl TestPlatform {
         }
     }
 
-    /// Stops it as Ctrl-C does and waits for the end; the data stays.
+    /// Stops the platform as Ctrl-C does and waits for the end; the data stays.
     pub async fn stop(mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }
         (&mut self.served).await.unwrap();
-        // Keeps `drop` from removing the data.
+        // An empty path keeps `drop` from deleting the data.
         self.data_dir = PathBuf::new();
     }
 
@@ -160,7 +159,7 @@ impl TestPlatform {
         response.json().await.unwrap()
     }
 
-    /// Posts to `/join`, whatever comes of it.
+    /// Posts to `/join` and returns the response, also for errors.
     pub async fn try_join(&self, token: &str, body: Value) -> Response {
         let request = self
             .request(Method::POST, "/join")
@@ -169,7 +168,7 @@ impl TestPlatform {
         request.send().await.unwrap()
     }
 
-    /// Logs a new guest in and joins.
+    /// Logs in a new guest and joins.
     pub async fn join(&self, body: Value) -> JoinResponse {
         let guest = self.login("Guest").await;
         let response = self.try_join(&guest.session_token, body).await;
@@ -190,7 +189,7 @@ impl Drop for TestPlatform {
     }
 }
 
-/// Status and code of an error answer; fails when it has another form.
+/// Status and code of an error response; panics if it is not in the error format.
 pub async fn error_of(response: Response) -> (u16, String) {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();
@@ -215,7 +214,7 @@ pub fn game_files(id: &str, max_players: u32) -> BTreeMap<String, Vec<u8>> {
     ])
 }
 
-/// The start of a PNG of one pixel.
+/// The beginning of a PNG of one pixel.
 pub fn picture() -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend([
@@ -224,11 +223,11 @@ pub fn picture() -> Vec<u8> {
     bytes
 }
 
-/// The real compiler, and a model that knows a few answers.
-struct TestWorkshop;
+/// The real compiler, and a model with a few fixed answers.
+struct TestCompiler;
 
-impl SpellCompiler for TestWorkshop {
-    fn writes(&self) -> bool {
+impl SpellCompiler for TestCompiler {
+    fn supports_prompts(&self) -> bool {
         true
     }
 
@@ -242,8 +241,8 @@ impl SpellCompiler for TestWorkshop {
         prompt: &str,
         code: Option<&str>,
     ) -> Result<String, WriteError> {
-        struct Told<'a>(&'a str);
-        impl frolic_soul::Model for Told<'_> {
+        struct EchoModel<'a>(&'a str);
+        impl frolic_soul::Model for EchoModel<'_> {
             fn answer(
                 &self,
                 _system: &str,
@@ -256,13 +255,13 @@ impl SpellCompiler for TestWorkshop {
             }
         }
         if prompt.contains("busy") {
-            return Err(WriteError::Later("the model is busy".to_owned()));
+            return Err(WriteError::Retryable("the model is busy".to_owned()));
         }
         if prompt.contains("operator") {
             return Err(WriteError::Unavailable("set SOUL_API_KEY".to_owned()));
         }
-        let written = frolic_soul::write_spell(&Told(prompt), spell_id, prompt, code);
-        written.map_err(|error| WriteError::Never(error.to_string()))
+        let written = frolic_soul::write_spell(&EchoModel(prompt), spell_id, prompt, code);
+        written.map_err(|error| WriteError::Rejected(error.to_string()))
     }
 }
 
@@ -272,7 +271,7 @@ fn site_file(path: &str) -> Option<Cow<'static, [u8]>> {
         "pages.json" => Some(Cow::Borrowed(include_bytes!(
             "../../../../web/src/lib/pages.json"
         ))),
-        // As the build packs it; the server passes it on without a look.
+        // As compressed by the build; the server serves it unchanged.
         "assets/app-1a2b3c4d.js.br" => Some(Cow::Borrowed(b"brotli")),
         "assets/app-1a2b3c4d.js" => Some(Cow::Owned(b"console.log(1);\n".repeat(200))),
         _ => None,

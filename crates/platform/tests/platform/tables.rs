@@ -1,4 +1,4 @@
-//! The columns that programs which read the database expect.
+//! Checks the columns that external programs read from the database.
 
 use sqlx::any::AnyPoolOptions;
 

@@ -1,5 +1,5 @@
-//! TLS by configuration: the platform speaks https and wss with an
-//! operator's certificate, and game servers need to know nothing of it.
+//! TLS by configuration: the platform serves https and wss with an operator's certificate, without
+//! any configuration of game servers.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,17 +19,17 @@ fn scratch() -> PathBuf {
     std::env::temp_dir().join(ids::new_id("frolic-tls-test"))
 }
 
-fn speaking_tls(certificate: &TestCertificate) -> impl FnOnce(&mut Settings) + use<> {
+fn with_tls(certificate: &TestCertificate) -> impl FnOnce(&mut Settings) + use<> {
     let mut tls = TlsSettings::new(certificate.cert.clone(), certificate.key.clone());
-    tls.look_every = Duration::from_millis(20);
+    tls.check_interval = Duration::from_millis(20);
     move |settings| settings.tls = Some(tls)
 }
 
 #[tokio::test]
-async fn with_a_certificate_a_player_comes_in_by_https_and_wss() {
+async fn with_a_certificate_players_connect_by_https_and_wss() {
     let folder = scratch();
     let certificate = TestCertificate::write_to(&folder);
-    let platform = TestPlatform::start_with(speaking_tls(&certificate)).await;
+    let platform = TestPlatform::start_with(with_tls(&certificate)).await;
     let url = format!("https://localhost:{}", platform.port);
     let http = certificate.http();
     let games = http.get(format!("{url}/api/games")).send().await.unwrap();
@@ -37,7 +37,7 @@ async fn with_a_certificate_a_player_comes_in_by_https_and_wss() {
 
     let login = http.post(format!("{url}/login")).json(&json!({}));
     let login: LoginResponse = login.send().await.unwrap().json().await.unwrap();
-    // The world's server starts meanwhile, and reports over the same port.
+    // Meanwhile the world's server starts and reports over the same port.
     let join = http
         .post(format!("{url}/join"))
         .bearer_auth(&login.session_token)
@@ -48,8 +48,8 @@ async fn with_a_certificate_a_player_comes_in_by_https_and_wss() {
         joined.server_address,
         format!("wss://localhost:{}{room}", platform.port)
     );
-    let line = certificate.connect(platform.port).await.unwrap();
-    let opened = tokio_tungstenite::client_async(&joined.server_address, line).await;
+    let stream = certificate.connect(platform.port).await.unwrap();
+    let opened = tokio_tungstenite::client_async(&joined.server_address, stream).await;
     let (mut socket, _) = opened.unwrap();
     socket.next().await.unwrap().unwrap();
     let text = Message::text("over TLS");
@@ -59,10 +59,10 @@ async fn with_a_certificate_a_player_comes_in_by_https_and_wss() {
 }
 
 #[tokio::test]
-async fn plain_http_is_for_game_servers_and_others_are_sent_to_https() {
+async fn plain_http_is_for_game_servers_and_others_are_redirected() {
     let folder = scratch();
     let certificate = TestCertificate::write_to(&folder);
-    let platform = TestPlatform::start_with(speaking_tls(&certificate)).await;
+    let platform = TestPlatform::start_with(with_tls(&certificate)).await;
     let http = certificate.http();
     let plain = format!("http://localhost:{}", platform.port);
     let answer = http.get(format!("{plain}/play/sample?x=1")).send().await;
@@ -75,15 +75,15 @@ async fn plain_http_is_for_game_servers_and_others_are_sent_to_https() {
     let login = http.post(format!("{plain}/login")).json(&json!({}));
     assert_eq!(login.send().await.unwrap().status(), 307);
     let internal = http.get(format!("{plain}/internal/worlds/x")).send().await;
-    assert_eq!(internal.unwrap().status(), 401, "it asks for a token");
+    assert_eq!(internal.unwrap().status(), 401, "a token is required");
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[tokio::test]
-async fn who_never_finishes_the_handshake_is_hung_up_on() {
+async fn an_unfinished_handshake_times_out() {
     let folder = scratch();
     let certificate = TestCertificate::write_to(&folder);
-    let tls = speaking_tls(&certificate);
+    let tls = with_tls(&certificate);
     let platform = TestPlatform::start_with(|settings| {
         tls(settings);
         settings.limits.header_timeout = Duration::from_millis(200);
@@ -96,37 +96,40 @@ async fn who_never_finishes_the_handshake_is_hung_up_on() {
         let mut rest = Vec::new();
         let end = stream.read_to_end(&mut rest);
         let end = tokio::time::timeout(Duration::from_secs(60), end).await;
-        // A reset is an end, too.
-        let _ = end.expect("it ends");
+        // A reset counts as closed.
+        let _ = end.expect("the connection is closed");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[tokio::test]
-async fn a_renewed_certificate_is_taken_without_a_restart() {
+async fn a_renewed_certificate_is_loaded_without_a_restart() {
     let folder = scratch();
     let old = TestCertificate::write_to(&folder);
-    let platform = TestPlatform::start_with(speaking_tls(&old)).await;
+    let platform = TestPlatform::start_with(with_tls(&old)).await;
     old.connect(platform.port).await.unwrap();
-    // A key without its certificate changes nothing yet.
+    // A damaged key does not replace the certificate in use.
     std::fs::write(&old.key, "half written").unwrap();
     let new = TestCertificate::write_to(&folder);
     let began = Instant::now();
     while new.connect(platform.port).await.is_err() {
-        assert!(began.elapsed() < Duration::from_secs(120), "never renewed");
+        assert!(
+            began.elapsed() < Duration::from_secs(120),
+            "the certificate was not reloaded"
+        );
     }
     assert!(old.connect(platform.port).await.is_err());
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn what_is_wrong_with_which_file_is_said() {
+fn errors_name_the_file_and_the_setting() {
     let folder = scratch();
     let certificate = TestCertificate::write_to(&folder.join("one"));
     let other = TestCertificate::write_to(&folder.join("other"));
     let check = |cert: &PathBuf, key: &PathBuf, words: [&str; 2]| {
         let opened = Certificate::open(TlsSettings::new(cert.clone(), key.clone()));
-        let error = opened.err().expect("it is refused").to_string();
+        let error = opened.err().expect("the files are refused").to_string();
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
     };
     let missing = folder.join("missing.pem");
@@ -135,17 +138,17 @@ fn what_is_wrong_with_which_file_is_said() {
     check(
         &certificate.key,
         &certificate.key,
-        ["key.pem has no certificate", "TLS_CERT"],
+        ["key.pem contains no certificate", "TLS_CERT"],
     );
     check(
         &certificate.cert,
         &certificate.cert,
-        ["cert.pem has no private key", "TLS_KEY"],
+        ["cert.pem contains no private key", "TLS_KEY"],
     );
     check(
         &certificate.cert,
         &other.key,
-        ["other/key.pem", "is not the one"],
+        ["other/key.pem", "does not belong"],
     );
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -1,5 +1,4 @@
-//! What creators upload: pictures, packages, packages in parts; and
-//! what others download.
+//! Uploads of pictures and packages, in one or several parts, and downloads.
 
 use crate::support::creator::{Creator, version};
 use crate::support::{TestPlatform, error_of, picture};
@@ -10,7 +9,7 @@ use frolic_platform::ids;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-/// A PNG header with another size than the thumbnail's.
+/// A PNG header with the given width.
 fn screenshot(width: u32) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
@@ -19,7 +18,7 @@ fn screenshot(width: u32) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn screenshots_are_pictures_in_an_order() {
+async fn screenshots_are_validated_and_ordered() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let eve = Creator::new(&platform, "Eve").await;
@@ -42,7 +41,7 @@ async fn screenshots_are_pictures_in_an_order() {
         let refused = ada.bytes(Method::POST, path, bad).await;
         assert_eq!(error_of(refused).await, (422, "invalid_picture".to_owned()));
     }
-    // The refusal may come while the rest is still being sent.
+    // The error may arrive while the body is still being sent.
     let huge = ada.request(Method::POST, path);
     if let Ok(huge) = huge.body(vec![0; 5 * 1024 * 1024]).send().await {
         assert_eq!(huge.status(), StatusCode::PAYLOAD_TOO_LARGE);
@@ -72,7 +71,7 @@ async fn screenshots_are_pictures_in_an_order() {
         .await;
     assert_eq!((list.screenshots.len(), list.screenshots[0].width), (7, 7));
 
-    // A picture of one's own, and the package's again.
+    // A custom thumbnail, and back to that of the package.
     let response = ada
         .bytes(Method::PUT, "/api/games/race/thumbnail", screenshot(640))
         .await;
@@ -92,7 +91,7 @@ async fn screenshots_are_pictures_in_an_order() {
 }
 
 #[tokio::test]
-async fn packages_are_downloaded_where_the_creator_allows_it() {
+async fn packages_are_downloadable_if_the_creator_allows_it() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let archive = version("race", "1.0.0", 8);
@@ -126,7 +125,7 @@ async fn packages_are_downloaded_where_the_creator_allows_it() {
 }
 
 #[tokio::test]
-async fn an_upload_goes_on_after_a_break_and_a_restart() {
+async fn an_upload_continues_after_a_restart() {
     let platform = TestPlatform::start().await;
     let data_dir = platform.data_dir.clone();
     let archive = version("race", "1.0.0", 8);
@@ -142,7 +141,7 @@ async fn an_upload_goes_on_after_a_break_and_a_restart() {
     let response = ada.bytes(Method::PUT, &part(0), begin.to_vec()).await;
     let state: UploadState = response.json().await.unwrap();
     assert_eq!(state.received_bytes as usize, begin.len());
-    // The answer was lost and the part comes again: said where to go on.
+    // A part that is repeated after a lost response returns the offset to continue at.
     let refused = ada.bytes(Method::PUT, &part(0), begin.to_vec()).await;
     let body: Value = refused.json().await.unwrap();
     assert_eq!(body["error"]["details"]["received_bytes"], begin.len());
@@ -196,7 +195,7 @@ async fn an_upload_goes_on_after_a_break_and_a_restart() {
 }
 
 #[tokio::test]
-async fn uploads_have_bounds_and_end() {
+async fn uploads_are_limited_and_expire() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     for body in [
@@ -233,7 +232,7 @@ async fn uploads_have_bounds_and_end() {
         .send(Method::POST, "/api/uploads", json!({ "size_bytes": 4 }))
         .await;
     assert_eq!(error_of(more).await, (409, "too_many_uploads".to_owned()));
-    // Not a package: the report says why, and the upload is over.
+    // Not a package: the report contains the reason, and the upload ends.
     let path = format!("{}/part?offset=0", uploads[0]);
     ada.bytes(Method::PUT, &path, b"nope".to_vec()).await;
     let finish = format!("{}/finish", uploads[0]);
@@ -246,13 +245,13 @@ async fn uploads_have_bounds_and_end() {
     );
     let gone = ada.send(Method::POST, &finish, json!({})).await;
     assert_eq!(error_of(gone).await.0, 404);
-    let given_up = ada
+    let cancelled = ada
         .request(Method::DELETE, &uploads[1])
         .send()
         .await
         .unwrap();
-    assert_eq!(given_up.status(), StatusCode::NO_CONTENT);
-    // What nobody finishes is swept.
+    assert_eq!(cancelled.status(), StatusCode::NO_CONTENT);
+    // Unfinished uploads are deleted by the cleanup.
     let path = format!("{}/part?offset=0", uploads[2]);
     ada.bytes(Method::PUT, &path, b"no".to_vec()).await;
     platform.clock.advance_ms(25 * 3_600_000);
@@ -264,7 +263,7 @@ async fn uploads_have_bounds_and_end() {
 }
 
 #[tokio::test]
-async fn a_package_can_be_looked_at_without_being_kept() {
+async fn a_package_can_be_validated_without_publishing() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let path = "/api/games/validate";
@@ -277,7 +276,7 @@ async fn a_package_can_be_looked_at_without_being_kept() {
     assert_eq!((package.game_id.as_str(), package.files), ("race", 3));
     let response = ada.bytes(Method::POST, path, b"nope".to_vec()).await;
     let report: ValidationReport = response.json().await.unwrap();
-    // The id of a game must not hide this call.
+    // The id of a game must not shadow this route.
     let response = ada.bytes(Method::POST, "/api/games", version("validate", "1.0.0", 8));
     assert_eq!(
         error_of(response.await).await,

@@ -1,5 +1,5 @@
-//! Worlds of people: made, named, hidden, saved, set back, deleted; by
-//! their owners and admins and nobody else.
+//! Worlds of users: creation, names, privacy, saves, restoring and deletion, by their owners and
+//! admins only.
 
 use std::sync::atomic::Ordering;
 
@@ -7,8 +7,8 @@ use frolic_platform::api::{
     LoginResponse, WorldInfo, WorldList, WorldSave, WorldSaveList, WorldState,
 };
 use frolic_protocol::fleet::WorldBoot;
-use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
 use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
+use frolic_protocol::persist::{PersistBatch, PersistReply, Saved};
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -39,9 +39,9 @@ async fn read<T: DeserializeOwned>(answer: Response, expected: StatusCode) -> T 
     serde_json::from_str(&text).unwrap()
 }
 
-async fn make(platform: &TestPlatform, who: &LoginResponse, wish: Value) -> WorldInfo {
+async fn create(platform: &TestPlatform, who: &LoginResponse, body: Value) -> WorldInfo {
     let token = &who.session_token;
-    let answer = send(platform, token, Method::POST, "/worlds", Some(wish)).await;
+    let answer = send(platform, token, Method::POST, "/worlds", Some(body)).await;
     read(answer, StatusCode::CREATED).await
 }
 
@@ -52,11 +52,11 @@ async fn list(platform: &TestPlatform, token: &str, query: &str) -> WorldList {
 }
 
 #[tokio::test]
-async fn people_make_name_and_list_worlds() {
+async fn users_create_name_and_list_worlds() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("other", 4)).await;
     let ada = platform.login("Ada").await;
-    let castle = make(
+    let castle = create(
         &platform,
         &ada,
         json!({ "name": "  Ada's \u{202e}castle <b>", "description": "Two\nlines", "game_id": "other" }),
@@ -67,8 +67,8 @@ async fn people_make_name_and_list_worlds() {
     assert_eq!((castle.game_id.as_str(), castle.max_players), ("other", 4));
     assert_eq!(castle.owner_id.as_deref(), Some(ada.client_id.as_str()));
     assert!(!castle.running && !castle.private && castle.version == 1);
-    // Nothing said: the default game and a name that says something.
-    let plain = make(&platform, &ada, json!({})).await;
+    // Without parameters: the default game and a descriptive name.
+    let plain = create(&platform, &ada, json!({})).await;
     assert_eq!(plain.game_id, "sample");
     assert_eq!(plain.name, "The sample Game: Ada");
 
@@ -91,7 +91,7 @@ async fn people_make_name_and_list_worlds() {
         0
     );
 
-    // They stay when others are swept.
+    // They are not deleted by the cleanup.
     platform.clock.advance_ms(3 * 60 * 60 * 1000);
     let _: Value = platform.admin(Method::POST, "/admin/cleanup").await;
     assert_eq!(list(&platform, "", "").await.total, 2);
@@ -122,11 +122,11 @@ async fn people_make_name_and_list_worlds() {
 }
 
 #[tokio::test]
-async fn nobody_has_worlds_without_end() {
+async fn the_number_of_worlds_per_user_is_limited() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     for _ in 0..50 {
-        make(&platform, &ada, json!({})).await;
+        create(&platform, &ada, json!({})).await;
     }
     let token = &ada.session_token;
     let answer = send(&platform, token, Method::POST, "/worlds", Some(json!({}))).await;
@@ -141,18 +141,18 @@ async fn nobody_has_worlds_without_end() {
 }
 
 #[tokio::test]
-async fn a_private_world_takes_those_with_its_code() {
+async fn a_private_world_requires_its_room_code() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
-    let wish = json!({ "name": "Secret", "private": true });
-    let secret = make(&platform, &ada, wish).await;
+    let body = json!({ "name": "Secret", "private": true });
+    let secret = create(&platform, &ada, body).await;
     let path = format!("/world/{}", secret.world_id);
     for token in ["", &bob.session_token] {
         assert_eq!(list(&platform, token, "").await.total, 0);
         let answer = send(&platform, token, Method::GET, &path, None).await;
         assert_eq!(error_of(answer).await, (404, "world_not_found".to_owned()));
-        // Whether there is such a world or not: who does not say who they are
-        // learns nothing, others that there is none.
+        // The response must not reveal whether the world exists: anonymous clients get 401, other
+        // users get 404.
         let refused = match token {
             "" => (401, "missing_token".to_owned()),
             _ => (404, "world_not_found".to_owned()),
@@ -173,10 +173,10 @@ async fn a_private_world_takes_those_with_its_code() {
     let by_code = json!({ "room_code": secret.room_code });
     let answer = platform.try_join(&bob.session_token, by_code).await;
     assert_eq!(answer.status(), StatusCode::OK);
-    // It runs, and matchmaking still leaves it alone.
+    // The world is running, and matchmaking does not use it.
     let matched = platform.join(json!({ "game_id": "sample" })).await;
     assert_ne!(matched.world_id, secret.world_id);
-    // Open again, also for whoever looks for a world right now.
+    // Public again, also for matchmaking.
     let change = json!({ "version": 1, "private": false });
     let answer = send(
         &platform,
@@ -197,18 +197,18 @@ async fn a_private_world_takes_those_with_its_code() {
 async fn changes_never_overwrite_each_other() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
-    let world = make(&platform, &ada, json!({ "name": "Old" })).await;
+    let world = create(&platform, &ada, json!({ "name": "Old" })).await;
     let path = format!("/world/{}", world.world_id);
     let change = |token: String, body: Value| {
         let (platform, path) = (&platform, &path);
         async move { send(platform, &token, Method::PATCH, path, Some(body)).await }
     };
     let ada = ada.session_token;
-    let news = json!({ "version": 1, "name": "New", "description": "told" });
-    let now: WorldInfo = read(change(ada.clone(), news.clone()).await, StatusCode::OK).await;
+    let body = json!({ "version": 1, "name": "New", "description": "Text" });
+    let now: WorldInfo = read(change(ada.clone(), body.clone()).await, StatusCode::OK).await;
     assert_eq!((now.name.as_str(), now.version), ("New", 2));
-    // The same again is of an older version.
-    let answer = change(ada.clone(), news).await;
+    // Repeating the request is a conflict, because its version is outdated.
+    let answer = change(ada.clone(), body).await;
     let body: Value = read(answer, StatusCode::CONFLICT).await;
     assert_eq!(body["error"]["code"], "changed_meanwhile");
     assert_eq!(body["error"]["details"]["version"], 2);
@@ -233,7 +233,7 @@ async fn changes_never_overwrite_each_other() {
         let (status, code) = error_of(change(token.clone(), body).await).await;
         assert_eq!((status, code.as_str()), expected);
     }
-    // An operator may.
+    // An operator may change the world.
     let answer = change(
         ADMIN_TOKEN.to_owned(),
         json!({ "version": 2, "name": "Nice" }),
@@ -242,15 +242,15 @@ async fn changes_never_overwrite_each_other() {
     let now: WorldInfo = read(answer, StatusCode::OK).await;
     assert_eq!(
         (now.name.as_str(), now.description.as_str()),
-        ("Nice", "told")
+        ("Nice", "Text")
     );
 }
 
 #[tokio::test]
-async fn only_owners_and_admins_delete() {
+async fn only_owners_and_admins_delete_worlds() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
-    let world = make(&platform, &ada, json!({})).await;
+    let world = create(&platform, &ada, json!({})).await;
     let body = json!({ "world_id": world.world_id });
     let joined = platform.try_join(&bob.session_token, body.clone()).await;
     assert_eq!(joined.status(), StatusCode::OK);
@@ -263,15 +263,15 @@ async fn only_owners_and_admins_delete() {
     let token = &ada.session_token;
     let answer = send(&platform, token, Method::DELETE, &path, None).await;
     assert_eq!(answer.status(), StatusCode::NO_CONTENT);
-    // Its process is gone with it, and nobody starts it again.
+    // Its process has stopped, and joins do not start it again.
     platform.stage.wait_for_alive(0).await;
     let answer = platform.try_join(&bob.session_token, body).await;
     assert_eq!(error_of(answer).await, (404, "world_not_found".to_owned()));
     let answer = send(&platform, token, Method::DELETE, &path, None).await;
     assert_eq!(error_of(answer).await, (404, "world_not_found".to_owned()));
 
-    // A world that a join without any id opened is theirs who asked; one that
-    // matchmaking opened is nobody's.
+    // A world created by a join without a target belongs to the user; one created by matchmaking
+    // has no owner.
     let own: Value = platform
         .try_join(token, json!({}))
         .await
@@ -282,7 +282,7 @@ async fn only_owners_and_admins_delete() {
     assert_eq!(
         own["world_id"],
         json!(matched.world_id),
-        "the fullest with room"
+        "the fullest world with a free slot"
     );
     let path = format!("/world/{}", matched.world_id);
     let answer = send(
@@ -309,7 +309,7 @@ async fn only_owners_and_admins_delete() {
     assert_eq!(error_of(answer).await.0, 403);
 }
 
-/// The process of a world, as far as `/internal` knows it.
+/// The process of a world as seen by `/internal`.
 struct Process<'a> {
     platform: &'a TestPlatform,
     base: String,
@@ -338,14 +338,14 @@ impl<'a> Process<'a> {
     }
 
     async fn build(&self, numbers: std::ops::RangeInclusive<u64>) -> u64 {
-        let batch = KeepBatch {
+        let batch = PersistBatch {
             epoch: self.epoch,
             ops: numbers.map(built).collect(),
-            ..KeepBatch::default()
+            ..PersistBatch::default()
         };
         let batch = serde_json::to_value(batch).unwrap();
         let answer = self.ask(Method::POST, "/keep", Some(batch)).await;
-        read::<KeepReply>(answer, StatusCode::OK).await.seq
+        read::<PersistReply>(answer, StatusCode::OK).await.seq
     }
 
     async fn saved(&self) -> Saved {
@@ -367,7 +367,7 @@ fn built(number: u64) -> LoggedOp {
     }
 }
 
-/// What was built, without the numbers of operations.
+/// The structures of a state, without operation numbers.
 fn structures(saved: &Saved) -> Vec<u64> {
     let ops = saved.world.ops.iter();
     ops.map(|op| match &op.op {
@@ -378,7 +378,7 @@ fn structures(saved: &Saved) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_world_is_saved_and_set_back() {
+async fn a_world_is_saved_and_restored() {
     let platform = TestPlatform::start().await;
     let mut files = game_files("sandbox", 8);
     let manifest = String::from_utf8(files["game.toml"].clone()).unwrap();
@@ -386,7 +386,7 @@ async fn a_world_is_saved_and_set_back() {
     files.insert("game.toml".to_owned(), manifest.into_bytes());
     platform.publish_sample(&files).await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
-    let world = make(&platform, &ada, json!({ "game_id": "sandbox" })).await;
+    let world = create(&platform, &ada, json!({ "game_id": "sandbox" })).await;
     let path = format!("/world/{}", world.world_id);
     let enter = || {
         let body = json!({ "world_id": world.world_id });
@@ -415,8 +415,8 @@ async fn a_world_is_saved_and_set_back() {
     );
     assert_eq!(first.build(4..=5).await, 5);
 
-    // Back: the process ends, the next one starts from the save; what was there
-    // is saved; numbers of operations go on.
+    // Restoring: the process stops, the next one starts from the save, the previous state is saved,
+    // and operation numbers continue.
     let answer = post(json!({ "restore": save.save_id })).await;
     let before: WorldSave = read(answer, StatusCode::CREATED).await;
     assert_eq!((before.newest_op, before.automatic), (5, true));
@@ -430,13 +430,13 @@ async fn a_world_is_saved_and_set_back() {
     assert_eq!((saved.world.checkpoint.seq, saved.world.newest()), (6, 9));
     assert_eq!(second.build(10..=10).await, 10);
 
-    // And forth again.
+    // Restoring the previous state.
     let answer = post(json!({ "restore": before.save_id })).await;
     assert_eq!(answer.status(), StatusCode::CREATED);
     let third = enter().await;
     assert_eq!(structures(&third.saved().await), [1, 2, 3, 4, 5]);
 
-    // The whole state, out and in again.
+    // Exporting and importing the whole state.
     let state_path = format!("{path}/state");
     let answer = send(
         &platform,
@@ -465,11 +465,11 @@ async fn a_world_is_saved_and_set_back() {
     .await;
     let saves: WorldSaveList = read(answer, StatusCode::OK).await;
     assert_eq!((saves.total, saves.saves.len()), (4, 4));
-    let mut torn = serde_json::to_value(&state).unwrap();
-    torn["ops"][0]["op_id"] = json!(99);
+    let mut damaged = serde_json::to_value(&state).unwrap();
+    damaged["ops"][0]["op_id"] = json!(99);
     for (body, expected) in [
         (json!({ "restore": "save_none" }), (404, "save_not_found")),
-        (json!({ "state": torn }), (400, "invalid_state")),
+        (json!({ "state": damaged }), (400, "invalid_state")),
         (
             json!({ "state": state, "restore": save.save_id }),
             (400, "too_many_targets"),
@@ -517,10 +517,10 @@ async fn a_world_is_saved_and_set_back() {
 }
 
 #[tokio::test]
-async fn saves_have_an_end() {
+async fn the_number_of_saves_is_limited() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
-    let world = make(&platform, &ada, json!({})).await;
+    let world = create(&platform, &ada, json!({})).await;
     let path = format!("/world/{}", world.world_id);
     let post = |body: Value| {
         send(
@@ -539,7 +539,7 @@ async fn saves_have_an_end() {
         error_of(post(json!({})).await).await,
         (409, "too_many_saves".to_owned())
     );
-    // Going back is always possible, and what the platform saves then does not pile up.
+    // Restoring is always possible, and only a limited number of automatic saves is stored.
     for _ in 0..5 {
         let answer = post(json!({ "state": WorldState::default() })).await;
         assert_eq!(answer.status(), StatusCode::CREATED);

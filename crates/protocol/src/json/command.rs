@@ -251,13 +251,13 @@ fn ping(ping: PingPayload) -> Result<Said, String> {
     Ok((message, Some(echo("t", ping.t)?)))
 }
 
-fn report(told: ReportPayload) -> ClientMessage {
+fn report(payload: ReportPayload) -> ClientMessage {
     ClientMessage::Report(LineReport {
-        input_seq: told.input_seq.0,
-        pending_inputs: told.pending_inputs.0,
-        corrections: told.corrections.0,
-        snapshot_age_ms: told.snapshot_age_ms,
-        jitter_ms: told.jitter_ms,
+        input_seq: payload.input_seq.0,
+        pending_inputs: payload.pending_inputs.0,
+        corrections: payload.corrections.0,
+        snapshot_age_ms: payload.snapshot_age_ms,
+        jitter_ms: payload.jitter_ms,
     })
 }
 

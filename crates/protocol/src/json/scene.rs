@@ -39,9 +39,10 @@ pub fn scene(hash: &str, text: &[u8]) -> Option<Vec<String>> {
         room_for(&mut pieces, &entity).entities.push(entity);
     }
     let count = pieces.len();
-    let told = pieces.into_iter().zip(1..);
+    let parts = pieces.into_iter().zip(1..);
     Some(
-        told.map(|(piece, part)| piece.text(hash, part, count))
+        parts
+            .map(|(piece, part)| piece.text(hash, part, count))
             .collect(),
     )
 }
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    fn told(text: &str) -> Vec<Json> {
+    fn events_of(text: &str) -> Vec<Json> {
         let events = scene("ab", text.as_bytes()).expect("a scene");
         let read = events.iter().map(|text| serde_json::from_str(text));
         read.collect::<Result<_, _>>().expect("JSON")
@@ -114,14 +115,14 @@ mod tests {
             "prefabs": {"A \"b\\": {"components": {"Tag": ["two  spaces", "\\"]}}},
             "entities": [{"id": 1, "name": "Ground { \" [", "components": {"Transform": {"position": [0.1, -1e-3, 0]}}}]}"#;
         let whole: Json = serde_json::from_str(file).expect("JSON");
-        let events = told(file);
+        let events = events_of(file);
         assert_eq!(events.len(), 1);
         let expected = json!({
             "v": 2, "kind": "event", "feature": "scene", "hash": "ab", "part": 1, "parts": 1,
             "scene": whole,
         });
         assert_eq!(events[0], expected);
-        let bare = told(r#"{"format":1}"#);
+        let bare = events_of(r#"{"format":1}"#);
         let empty = json!({"format": 1, "prefabs": {}, "entities": []});
         assert_eq!(bare[0]["scene"], empty);
     }
@@ -137,7 +138,7 @@ mod tests {
             .collect();
         let file = json!({ "format": 1, "prefabs": prefabs, "entities": entities });
         let text = serde_json::to_string_pretty(&file).expect("JSON");
-        let events = told(&text);
+        let events = events_of(&text);
         assert!(events.len() > 4, "{} pieces", events.len());
         let mut whole = json!({ "prefabs": {}, "entities": [] });
         for (event, part) in events.iter().zip(1..) {

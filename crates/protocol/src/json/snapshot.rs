@@ -134,14 +134,15 @@ pub fn snapshot(view: &SnapshotView) -> String {
     // These are in order of ids.
     let changed = entities.len();
     for state in view.current.iter().filter(|state| on_the_way(state)) {
-        let told = entities[..changed].binary_search_by_key(&state.id, |told: &JsonEntity| told.id);
-        if told.is_err() {
+        let found =
+            entities[..changed].binary_search_by_key(&state.id, |entity: &JsonEntity| entity.id);
+        if found.is_err() {
             entities.push(entity(Some(state), state, view));
         }
     }
     let npcs: Vec<Json> = entities
         .iter()
-        .filter_map(|told| npc(told.id, view))
+        .filter_map(|entity| npc(entity.id, view))
         .collect();
     let mut features = serde_json::Map::new();
     if !view.players.is_empty() || view.header.baseline.is_none() {
@@ -149,18 +150,18 @@ pub fn snapshot(view: &SnapshotView) -> String {
             .players
             .iter()
             .map(|player| {
-                let mut told = json!({
+                let mut entry = json!({
                     "id": player.id, "number": player.number, "entityId": player.entity_id,
                     "name": player.name, "online": player.online, "team": player.team, "stats": player.stats,
                 });
                 if player.left {
-                    told["left"] = json!(true);
+                    entry["left"] = json!(true);
                 }
                 // Most players have the default, and full snapshots repeat it.
                 if player.looks != AvatarLooks::default() {
-                    told["looks"] = json!(player.looks);
+                    entry["looks"] = json!(player.looks);
                 }
-                told
+                entry
             })
             .collect();
         features.insert("presence".into(), json!({ "players": players }));
@@ -215,13 +216,13 @@ fn npc(id: u32, view: &SnapshotView) -> Option<Json> {
     };
     let mood = find(view.current)?;
     let state = mood.state()?;
-    let news = view.header.baseline.is_none() || find(view.baseline) != Some(mood);
-    news.then(|| json!({ "id": id, "state": state, "suspicion": mood.suspicion() }))
+    let is_new = view.header.baseline.is_none() || find(view.baseline) != Some(mood);
+    is_new.then(|| json!({ "id": id, "state": state, "suspicion": mood.suspicion() }))
 }
 
 /// Whether a snapshot includes the details of an entity, of which the client has
 /// `before`: where they differ from those, or from the definition.
-pub fn tells_details(before: Option<&EntityState>, state: &EntityState) -> bool {
+pub fn sends_details(before: Option<&EntityState>, state: &EntityState) -> bool {
     // A client that was notified of the removal has discarded the rest.
     let known = before.filter(|before| !before.has(flags::DESTROYED));
     known.map_or(0, |before| before.details) != state.details
@@ -241,11 +242,11 @@ fn entity(before: Option<&EntityState>, state: &EntityState, view: &SnapshotView
         ),
         None => (state.place(), state.speed()),
     };
-    let told = tells_details(before, state);
-    let details = told.then(|| (view.details_of)(state.id)).flatten();
+    let has_details = sends_details(before, state);
+    let details = has_details.then(|| (view.details_of)(state.id)).flatten();
     let looks = details
         .as_ref()
-        .map_or_else(Looks::default, |told| told.looks);
+        .map_or_else(Looks::default, |details| details.looks);
     let hex = |[red, green, blue]: [u8; 3]| format!("#{red:02x}{green:02x}{blue:02x}");
     JsonEntity {
         id: state.id,
@@ -259,7 +260,7 @@ fn entity(before: Option<&EntityState>, state: &EntityState, view: &SnapshotView
         q,
         v: speed.to_array(),
         grounded: state.has(flags::GROUNDED),
-        attributes: details.map(|told| Value::Map(told.attributes).to_json()),
+        attributes: details.map(|details| Value::Map(details.attributes).to_json()),
         color: looks.color.map(hex),
         opacity: looks.opacity,
         scale: looks.scale,

@@ -114,12 +114,12 @@ fn a_delta_has_only_what_changed() {
         delta["features"]["movement"]["entities"][0]["p"],
         json!([1.0, 0.0, 0.0])
     );
-    let told = delta["features"]["movement"]["entities"]
+    let entities = delta["features"]["movement"]["entities"]
         .as_array()
         .unwrap();
-    assert_eq!(told.len(), 2, "what changed, and what is on its way");
-    assert_eq!(told[1]["p"], json!([6.0, 0.0, 0.0]));
-    assert_eq!(told[1]["v"], json!([6.0, 0.0, 0.0]));
+    assert_eq!(entities.len(), 2, "what changed, and what is on its way");
+    assert_eq!(entities[1]["p"], json!([6.0, 0.0, 0.0]));
+    assert_eq!(entities[1]["v"], json!([6.0, 0.0, 0.0]));
     assert_eq!(delta["features"]["movement"]["removed"], json!([3]));
     let full = view(None);
     assert_eq!(
@@ -180,8 +180,8 @@ fn npc_moods_are_sent_when_they_change() {
     let delta = view(Some(57));
     let chase = json!({"id": 1, "state": "chase", "suspicion": 1.0});
     assert_eq!(delta["npc"], json!({ "npcs": [chase] }));
-    let told = delta["movement"]["entities"].as_array().unwrap();
-    let kinds: Vec<&Json> = told.iter().map(|entity| &entity["kind"]).collect();
+    let entities = delta["movement"]["entities"].as_array().unwrap();
+    let kinds: Vec<&Json> = entities.iter().map(|entity| &entity["kind"]).collect();
     assert_eq!(kinds, ["npc", "npc", "character"]);
     let idle = json!({"id": 2, "state": "idle", "suspicion": 0.0});
     assert_eq!(view(None)["npc"], json!({ "npcs": [chase, idle] }));

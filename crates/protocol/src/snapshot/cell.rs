@@ -11,7 +11,7 @@ use crate::entity::EntityState;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CellKey {
     /// A cell of the map grid, counted from the origin.
-    Square {
+    Grid {
         /// To the east.
         x: i16,
         /// To the south.
@@ -37,7 +37,7 @@ pub trait CellSource {
     /// Encoded details of an entity.
     fn details(&self, id: u32) -> Vec<u8>;
     /// The grid cell an entity is in now, if it is in one.
-    fn square_of(&self, id: u32) -> Option<(i16, i16)>;
+    fn cell_of(&self, id: u32) -> Option<(i16, i16)>;
 }
 
 /// Appends the record that turns `baseline` into `current`.
@@ -76,7 +76,7 @@ pub fn write_dropped_cell(bytes: Vec<u8>, key: CellKey) -> Vec<u8> {
 
 fn write_key(writer: &mut BitWriter, key: CellKey) {
     match key {
-        CellKey::Square { x, z } => {
+        CellKey::Grid { x, z } => {
             writer.bits(0, 2);
             writer.signed(i32::from(x), 4);
             writer.signed(i32::from(z), 4);
@@ -122,7 +122,7 @@ fn write_entities(
         unchanged = 0;
         writer.flag(after.is_none());
         match after {
-            None => write_way_out(writer, key, source.square_of(before.id)),
+            None => write_way_out(writer, key, source.cell_of(before.id)),
             Some(after) => {
                 let details = details_if_changed(before, after, source);
                 state::write_changed(writer, before, after, span, &details);
@@ -174,7 +174,7 @@ fn details_if_changed(
 /// to draw it until that cell's record has it.
 fn write_way_out(writer: &mut BitWriter, key: CellKey, now_in: Option<(i16, i16)>) {
     let step = match (key, now_in) {
-        (CellKey::Square { x, z }, Some((to_x, to_z))) => {
+        (CellKey::Grid { x, z }, Some((to_x, to_z))) => {
             let (dx, dz) = (to_x.wrapping_sub(x), to_z.wrapping_sub(z));
             let next_door = dx.abs() <= 1 && dz.abs() <= 1 && (dx, dz) != (0, 0);
             next_door.then_some((dx, dz))
@@ -263,7 +263,7 @@ pub(super) fn read_cell(
 fn read_key(reader: &mut BitReader) -> Result<CellKey, SnapshotError> {
     let short = |number: i32| i16::try_from(number).map_err(|_| SnapshotError::Malformed);
     match reader.bits(2)? {
-        0 => Ok(CellKey::Square {
+        0 => Ok(CellKey::Grid {
             x: short(reader.signed(4)?)?,
             z: short(reader.signed(4)?)?,
         }),
@@ -310,10 +310,10 @@ fn read_way_out(reader: &mut BitReader, key: CellKey) -> Result<Option<CellKey>,
         return Ok(None);
     }
     let (dx, dz) = (reader.bits(2)? as i16 - 1, reader.bits(2)? as i16 - 1);
-    let CellKey::Square { x, z } = key else {
+    let CellKey::Grid { x, z } = key else {
         return Err(SnapshotError::Malformed);
     };
-    Ok(Some(CellKey::Square {
+    Ok(Some(CellKey::Grid {
         x: x.wrapping_add(dx),
         z: z.wrapping_add(dz),
     }))

@@ -92,7 +92,7 @@ fn next(old: &[EntityState], new: Vec<EntityState>, near: bool) -> Vec<EntitySta
 
 fn any_key() -> impl Strategy<Value = CellKey> {
     prop_oneof![
-        (any::<i16>(), any::<i16>()).prop_map(|(x, z)| CellKey::Square { x, z }),
+        (any::<i16>(), any::<i16>()).prop_map(|(x, z)| CellKey::Grid { x, z }),
         Just(CellKey::Everywhere),
         any::<u32>().prop_map(CellKey::Owned),
     ]
@@ -105,7 +105,7 @@ impl CellSource for World {
     fn details(&self, id: u32) -> Vec<u8> {
         id.to_le_bytes().to_vec()
     }
-    fn square_of(&self, _: u32) -> Option<(i16, i16)> {
+    fn cell_of(&self, _: u32) -> Option<(i16, i16)> {
         Some((4, 5))
     }
 }
@@ -125,7 +125,7 @@ const HEADER: SnapshotHeader = SnapshotHeader {
     number: Some(77),
     own: None,
 };
-const HERE: CellKey = CellKey::Square { x: 3, z: 5 };
+const HERE: CellKey = CellKey::Grid { x: 3, z: 5 };
 
 fn encode(key: CellKey, old: Option<&[EntityState]>, new: &[EntityState]) -> Vec<u8> {
     let baseline = old.map(|entities| CellVersion {
@@ -161,9 +161,9 @@ proptest! {
             let stays = |old: &EntityState| old.is_elsewhere() || !state.is_elsewhere();
             let before = old.iter().find(|old| old.id == state.id && stays(old));
             let before = before.map_or(0, |old| old.details);
-            let told = content.details.iter().find(|(id, _)| *id == state.id);
+            let details = content.details.iter().find(|(id, _)| *id == state.id);
             let expected = (before != state.details).then(|| (state.id, state.id.to_le_bytes().to_vec()));
-            prop_assert_eq!(told, expected.as_ref());
+            prop_assert_eq!(details, expected.as_ref());
         }
     }
 
@@ -201,9 +201,9 @@ proptest! {
         let new = next(&old, new, false);
         let whole = write_header(Vec::new(), &HEADER).len();
         let bytes = encode(HERE, Some(&old), &new);
-        let kept = bytes.len().saturating_sub(cut).max(whole + 1);
-        if kept < bytes.len() {
-            prop_assert!(decode(&bytes[..kept], 60, &Has(990, &old)).is_err());
+        let length = bytes.len().saturating_sub(cut).max(whole + 1);
+        if length < bytes.len() {
+            prop_assert!(decode(&bytes[..length], 60, &Has(990, &old)).is_err());
         }
     }
 }
@@ -213,10 +213,10 @@ fn several_cells_follow_each_other() {
     let set = [EntityState::new(7, EntityKind::Thing)];
     let bytes = encode(HERE, None, &set);
     let bytes = write_dropped_cell(bytes, CellKey::Everywhere);
-    let bytes = write_dropped_cell(bytes, CellKey::Square { x: -300, z: 12 });
+    let bytes = write_dropped_cell(bytes, CellKey::Grid { x: -300, z: 12 });
     let cells = decode(&bytes, 60, &Has(0, &[])).unwrap().cells;
     let keys: Vec<_> = cells.iter().map(|c| (c.key, c.content.is_some())).collect();
-    let far = CellKey::Square { x: -300, z: 12 };
+    let far = CellKey::Grid { x: -300, z: 12 };
     assert_eq!(
         keys,
         [(HERE, true), (CellKey::Everywhere, false), (far, false)]
@@ -227,9 +227,9 @@ fn several_cells_follow_each_other() {
 fn entities_that_moved_to_the_next_cell_are_distinguished_from_removed_ones() {
     let old = [7, 8].map(|id| EntityState::new(id, EntityKind::Thing));
     let bytes = encode(HERE, Some(&old), &old[..1]);
-    let next_door = CellKey::Square { x: 4, z: 5 };
+    let next_door = CellKey::Grid { x: 4, z: 5 };
     assert_eq!(content(&bytes, &old).gone_next_door, [(8, next_door)]);
-    let far = encode(CellKey::Square { x: 9, z: 5 }, Some(&old), &old[..1]);
+    let far = encode(CellKey::Grid { x: 9, z: 5 }, Some(&old), &old[..1]);
     assert_eq!(content(&far, &old).gone_next_door, []);
 }
 
@@ -247,10 +247,10 @@ fn a_part_of_the_scene_that_left_its_cell_is_written_with_its_direction() {
         EntityState::elsewhere(8),
         EntityState::new(9, EntityKind::Thing),
     ];
-    let told = content(&encode(HERE, Some(&old), &new), &old);
-    assert_eq!(told.entities, new);
-    assert_eq!(told.gone_next_door, [(8, CellKey::Square { x: 4, z: 5 })]);
-    assert_eq!(told.details, []);
+    let decoded = content(&encode(HERE, Some(&old), &new), &old);
+    assert_eq!(decoded.entities, new);
+    assert_eq!(decoded.gone_next_door, [(8, CellKey::Grid { x: 4, z: 5 })]);
+    assert_eq!(decoded.details, []);
     // Clients that join later get no direction, and it costs next to nothing.
     let later = encode(HERE, None, &new[1..2]);
     assert_eq!(content(&later, &[]).entities, new[1..2]);

@@ -107,7 +107,7 @@ proptest! {
             came.extend(read(&mut reader, part).unwrap());
         }
         prop_assert_eq!(came, expected);
-        prop_assert_eq!(reader.begun.capacity(), 0, "nothing is kept between messages");
+        prop_assert_eq!(reader.begun.capacity(), 0, "nothing is stored between messages");
     }
 
     #[test]

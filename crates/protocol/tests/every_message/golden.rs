@@ -1,4 +1,4 @@
-//! The bytes of the binary form, pinned: whoever changes them changes its
+//! The bytes of the binary form, pinned: a change of them changes its
 //! version, so that a page and a server of different versions find out at the
 //! handshake instead of misreading each other.
 
@@ -67,7 +67,7 @@ impl CellSource for Source {
     fn details(&self, id: u32) -> Vec<u8> {
         id.to_le_bytes().to_vec()
     }
-    fn square_of(&self, _: u32) -> Option<(i16, i16)> {
+    fn cell_of(&self, _: u32) -> Option<(i16, i16)> {
         Some((4, 5))
     }
 }
@@ -76,7 +76,7 @@ fn turned(x: f32, y: f32) -> Rotation {
     Rotation::from_xyzw(x, y, 0.0, 1.0).normalize()
 }
 
-/// A header and records of all kinds: of somebody who is new, who walks on and
+/// A header and records of all kinds: of a character that is new, who walks on and
 /// turns, who is thrown about, who is gone, and of a cell that is dropped.
 fn snapshot_sample() -> Vec<u8> {
     let header = SnapshotHeader {
@@ -128,10 +128,10 @@ fn snapshot_sample() -> Vec<u8> {
         },
     ];
     let version = |tick, entities| CellVersion { tick, entities };
-    let square = CellKey::Square { x: -1, z: 2 };
+    let cell = CellKey::Grid { x: -1, z: 2 };
     let (old, new) = (version(99_997, &before[..]), version(100_000, &after[..]));
     let mut bytes = snapshot::write_header(Vec::new(), &header);
     bytes = snapshot::write_cell(bytes, 100_000, 60, CellKey::Everywhere, None, old, &Source);
-    bytes = snapshot::write_cell(bytes, 100_000, 60, square, Some(old), new, &Source);
+    bytes = snapshot::write_cell(bytes, 100_000, 60, cell, Some(old), new, &Source);
     snapshot::write_dropped_cell(bytes, CellKey::Owned(9))
 }

@@ -56,7 +56,7 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
     let this = Rc::clone(host);
     table.set(
         "keptOp",
-        lua.create_function(move |_, ()| Ok(this.engine.borrow().kept_op() as f64))?,
+        lua.create_function(move |_, ()| Ok(this.engine.borrow().persisted_op() as f64))?,
     )
 }
 

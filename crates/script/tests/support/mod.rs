@@ -48,20 +48,20 @@ pub struct FakeWorld {
     pub destroyed: Vec<EntityId>,
     /// Scripts of the prefab "Scripted".
     pub prefab_scripts: Vec<String>,
-    /// What scripts asked of the store and nobody has answered.
+    /// Requests of scripts to the store without an answer.
     pub store_requests: Vec<StoreRequest>,
     pub store: MemoryStore,
-    /// What was built, for whom, and how much of it is stored.
+    /// The structures, their owners, and the newest persisted operation.
     pub built: BTreeMap<EntityId, Option<String>>,
     pub newest_op: u64,
-    pub kept_op: u64,
+    pub persisted_op: u64,
     pub weapons: BTreeMap<String, WeaponSpec>,
     pub armed: BTreeMap<PlayerId, String>,
     pub shots: BTreeMap<u32, FireRequest>,
     pub fired: u32,
     pub respawn_s: f64,
     pub chat: Vec<(Recipient, Option<PlayerId>, String)>,
-    /// What entity 5, the guard, is about, and whether a script says so.
+    /// The state of entity 5, the guard, and whether a script controls it.
     pub npc: (NpcState, bool),
     /// Stone below y = 0.
     pub terrain: TestTerrain,
@@ -240,8 +240,8 @@ impl Engine for FakeWorld {
     fn newest_op(&self) -> u64 {
         self.newest_op
     }
-    fn kept_op(&self) -> u64 {
-        self.kept_op
+    fn persisted_op(&self) -> u64 {
+        self.persisted_op
     }
     fn destroy(&mut self, entity: EntityId) -> Result<(), EngineError> {
         self.entity(entity)?;
@@ -328,7 +328,7 @@ impl Engine for FakeWorld {
             .map(|(id, _)| *id)
             .collect()
     }
-    /// Whatever is deadly here is a trigger.
+    /// Everything deadly here is a trigger.
     fn of_type(&self, kind: &str) -> Vec<EntityId> {
         if kind == "Trigger" {
             return self.find("deadly");
@@ -345,7 +345,7 @@ impl Engine for FakeWorld {
             .map(|(id, _)| *id)
             .collect()
     }
-    /// What a player saw is everything this player's character is not.
+    /// A player saw everything but their own character.
     fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, player: PlayerId) -> Vec<EntityId> {
         let mut found = self.in_radius(center, radius);
         found.retain(|id| self.player_of_entity(*id) != Some(player));
@@ -502,7 +502,7 @@ impl Engine for FakeWorld {
             overridden: self.npc.1,
         }))
     }
-    /// Writes down what it was told.
+    /// Records the order.
     fn order_npc(&mut self, entity: EntityId, order: NpcOrder) -> Result<(), EngineError> {
         let text = match order {
             NpcOrder::MoveTo { to, run } => format!("MoveTo {to:?} {run}"),
@@ -641,10 +641,10 @@ impl Stage {
         }
     }
 
-    /// Stores what lasts so far.
-    pub fn keep_ops(&mut self) {
+    /// Persists everything built so far.
+    pub fn persist_ops(&mut self) {
         let up_to = self.world.borrow().newest_op;
-        if std::mem::replace(&mut self.world.borrow_mut().kept_op, up_to) < up_to {
+        if std::mem::replace(&mut self.world.borrow_mut().persisted_op, up_to) < up_to {
             self.vm.dispatch(ScriptEvent::OpsKept { up_to });
         }
     }

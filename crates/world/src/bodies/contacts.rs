@@ -92,7 +92,7 @@ impl WorldState {
 
     /// Reports what characters began to touch in this tick.
     pub fn report_character_touches(&mut self) {
-        let mut news: Vec<(u32, u32)> = Vec::new();
+        let mut begun: Vec<(u32, u32)> = Vec::new();
         for player in self.players.values_mut().filter(|player| player.online) {
             let touches = player.step_cache.touches();
             let same = touches.len() == player.touching.len()
@@ -105,13 +105,13 @@ impl WorldState {
             }
             let fresh = touches.iter().map(|touch| touch.entity);
             let fresh = fresh.filter(|id| !player.touching.contains(id));
-            news.extend(fresh.map(|id| (player.entity, id)));
+            begun.extend(fresh.map(|id| (player.entity, id)));
             player.touching.clear();
             player
                 .touching
                 .extend(touches.iter().map(|touch| touch.entity));
         }
-        for (character, solid) in news {
+        for (character, solid) in begun {
             self.report_touch(character, solid);
         }
     }

@@ -14,8 +14,8 @@ use crate::state::WorldState;
 /// Distance ahead of a body within which terrain colliders must exist.
 const MARGIN_M: f32 = 0.5;
 /// Chunk colliders in memory; above this, those not used recently are removed.
-const KEPT_MAX: usize = 512;
-const KEPT_TICKS: u32 = 60 * 60;
+const TILES_MAX: usize = 512;
+const UNUSED_TICKS_MAX: u32 = 60 * 60;
 /// Chunks that one body may reach in a tick. A faster body is stopped by the
 /// chunks at its start.
 const REACHED_MAX: u64 = 64;
@@ -65,10 +65,10 @@ impl GroundTiles {
     }
 
     fn forget_old(&mut self, physics: &mut Physics, tick: u32) {
-        if self.0.len() <= KEPT_MAX {
+        if self.0.len() <= TILES_MAX {
             return;
         }
-        let old = |tile: &Tile| tick.saturating_sub(tile.tick) > KEPT_TICKS;
+        let old = |tile: &Tile| tick.saturating_sub(tile.tick) > UNUSED_TICKS_MAX;
         let old = self.0.iter().filter(|(_, tile)| old(tile));
         let old: Vec<ChunkPos> = old.map(|(at, _)| *at).collect();
         old.into_iter().for_each(|at| self.drop(at, physics));

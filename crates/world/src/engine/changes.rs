@@ -76,7 +76,7 @@ impl WorldState {
         let components = self
             .definitions
             .components(index)
-            .ok_or_else(|| EngineError::Refused("the components were not kept".into()))?;
+            .ok_or_else(|| EngineError::Refused("the components were not stored".into()))?;
         Ok((index, components, transform))
     }
 

@@ -20,7 +20,7 @@ use records::Record;
 const VERSIONS_MAX: usize = 128;
 const VERSIONS_MIN: usize = 16;
 /// Approximate limit of entity states in all versions together.
-const STATES_KEPT: usize = 512 * 1024;
+const STATES_MAX: usize = 512 * 1024;
 /// Of a cell without changes for this long only the newest version is stored; a
 /// client that has not acknowledged it by then receives the whole cell.
 const RESTS_S: u32 = 5;
@@ -52,7 +52,7 @@ pub(crate) struct Cells {
     /// Entities in the cells that have older versions.
     lively: usize,
     /// Versions stored of each of them.
-    kept: usize,
+    versions_max: usize,
     /// Tick of the last cleanup.
     forgot_at: u32,
     /// Incremented with every new cell.
@@ -152,7 +152,7 @@ impl Cells {
             homes: FxHashMap::default(),
             changed: Vec::new(),
             lively: 0,
-            kept: VERSIONS_MAX,
+            versions_max: VERSIONS_MAX,
             forgot_at: 0,
             births: 0,
             newborn: VecDeque::with_capacity(NEWBORN_MAX),
@@ -211,11 +211,10 @@ impl Cells {
             out.extend(all);
             return;
         }
-        let squares = x.flat_map(|x| z.clone().map(move |z| CellKey::Square { x, z }));
+        let keys = x.flat_map(|x| z.clone().map(move |z| CellKey::Grid { x, z }));
         let others = [CellKey::Everywhere, CellKey::Owned(player)];
         out.extend(
-            squares
-                .chain(others)
+            keys.chain(others)
                 .filter_map(|key| self.by_key.get(&key).copied()),
         );
     }
@@ -290,13 +289,13 @@ impl Cells {
             Relevance::Part(file_place) if state.has(flags::DESTROYED) => {
                 match home.filter(|home| self.key_of(home.cell) == CellKey::Everywhere) {
                     Some(home) => home.cell,
-                    None => self.cell(self.square(file_place)),
+                    None => self.cell(self.grid_key(file_place)),
                 }
             }
             Relevance::Near | Relevance::Part(_) => {
                 match home.filter(|home| self.reaches(home.cell, place)) {
                     Some(home) => home.cell,
-                    None => self.cell(self.square(place)),
+                    None => self.cell(self.grid_key(place)),
                 }
             }
         };
@@ -314,7 +313,7 @@ impl Cells {
             self.move_home(state.id, home, new);
         }
         let away;
-        let told = match missed {
+        let sent = match missed {
             Some(_) => {
                 let flags = state.flags | flags::AWAY;
                 away = EntityState { flags, ..*state };
@@ -322,9 +321,9 @@ impl Cells {
             }
             None => state,
         };
-        self.put_in(cell, told);
+        self.put_in(cell, sent);
         if let Some(owned) = owned {
-            self.put_in(owned, told);
+            self.put_in(owned, sent);
         }
     }
 
@@ -334,7 +333,7 @@ impl Cells {
         let Relevance::Part(file_place) = relevance else {
             return None;
         };
-        let key = self.square(file_place);
+        let key = self.grid_key(file_place);
         if [key, CellKey::Everywhere].contains(&self.key_of(cell)) {
             return None;
         }
@@ -380,12 +379,12 @@ impl Cells {
         let changed = self.changed.iter();
         let changing = changed.map(|slot| self.cells[*slot as usize].members.len());
         self.lively = self.lively.max(changing.sum());
-        self.kept = (STATES_KEPT / self.lively.max(1)).clamp(VERSIONS_MIN, VERSIONS_MAX);
+        self.versions_max = (STATES_MAX / self.lively.max(1)).clamp(VERSIONS_MIN, VERSIONS_MAX);
         for slot in self.changed.drain(..) {
             let cell = &mut self.cells[slot as usize];
             cell.changed = false;
             let mut entities = Vec::new();
-            while cell.versions.len() >= self.kept {
+            while cell.versions.len() >= self.versions_max {
                 // Reuse the memory of the oldest version for the newest.
                 entities = cell.versions.pop_front().map_or(entities, |v| v.entities);
             }
@@ -402,9 +401,9 @@ impl Cells {
 
     /// Number of updates for which the version last sent to a client is still
     /// stored, even of a cell that changes in every tick; a power of two.
-    pub fn updates_kept(&self, snapshot_hz: u32) -> u16 {
+    pub fn updates_retained(&self, snapshot_hz: u32) -> u16 {
         // A quarter is reserved for late acknowledgements.
-        let ticks = self.kept as u32 * 3 / 4;
+        let ticks = self.versions_max as u32 * 3 / 4;
         let updates = (ticks * snapshot_hz / self.tick_hz.max(1)).max(1);
         1 << updates.ilog2().min(15)
     }
@@ -434,8 +433,8 @@ impl Cells {
         }
     }
 
-    fn square(&self, place: Vec3) -> CellKey {
-        square_of(self.size, place)
+    fn grid_key(&self, place: Vec3) -> CellKey {
+        cell_of(self.size, place)
     }
 
     fn index(&self, c: f32) -> i16 {
@@ -448,7 +447,7 @@ impl Cells {
 
     /// Whether a place still belongs to a cell.
     fn reaches(&self, slot: u32, place: Vec3) -> bool {
-        let CellKey::Square { x, z } = self.key_of(slot) else {
+        let CellKey::Grid { x, z } = self.key_of(slot) else {
             return false;
         };
         let inside = |index: i16, c: f32| {
@@ -542,8 +541,8 @@ impl Cells {
 }
 
 /// The key of the cell of this size that contains a place.
-pub(crate) fn square_of(size: f32, place: Vec3) -> CellKey {
-    CellKey::Square {
+pub(crate) fn cell_of(size: f32, place: Vec3) -> CellKey {
+    CellKey::Grid {
         x: index(size, place.x),
         z: index(size, place.z),
     }
@@ -556,7 +555,7 @@ fn index(size: f32, c: f32) -> i16 {
 
 /// See [`Cells::distance`].
 pub(crate) fn distance(size: f32, key: CellKey, place: Vec3) -> f32 {
-    let CellKey::Square { x, z } = key else {
+    let CellKey::Grid { x, z } = key else {
         return 0.0;
     };
     let outside = |index: i16, c: f32| {

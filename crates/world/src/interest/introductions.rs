@@ -14,10 +14,10 @@ use crate::world::World;
 
 /// What one client has received.
 #[derive(Default)]
-pub(crate) struct Acquainted {
+pub(crate) struct Introductions {
     /// How many script definitions were sent: without a radius the first ones,
     /// else those in `looks`.
-    looks_told: usize,
+    looks_sent: usize,
     /// Bit set by number.
     looks: Vec<u64>,
     /// State at the last search for definitions: changes of the view, and
@@ -29,34 +29,34 @@ pub(crate) struct Acquainted {
     arms_at: Option<u32>,
 }
 
-impl Acquainted {
+impl Introductions {
     /// Whether there may be something to send; usually there is not.
     pub fn may_lack(&self, world: &World) -> bool {
         let state = world.borrow_state();
-        self.looks_told < state.definitions.extra_count()
+        self.looks_sent < state.definitions.extra_count()
             || world.is_near_only() && state.has_weapons()
     }
 
     /// Sends what is new to the player who watches these cells.
-    pub fn tell(
+    pub fn send(
         &mut self,
         world: &World,
         (player, watch): (PlayerNumber, &Watch),
-        tell: &mut dyn FnMut(&ServerMessage),
+        send: &mut dyn FnMut(&ServerMessage),
     ) {
         let definitions = &world.borrow_state().definitions;
         let made_up = definitions.extra_count();
         if !world.is_near_only() {
-            for number in self.looks_told..made_up {
-                definitions.told(number).iter().for_each(&mut *tell);
+            for number in self.looks_sent..made_up {
+                definitions.introduction(number).iter().for_each(&mut *send);
             }
-            self.looks_told = made_up;
+            self.looks_sent = made_up;
             return;
         }
-        if self.looks_told < made_up {
-            self.send_looks(definitions, world.cells(), watch, tell);
+        if self.looks_sent < made_up {
+            self.send_looks(definitions, world.cells(), watch, send);
         }
-        self.send_arms(world, (player, watch), tell);
+        self.send_arms(world, (player, watch), send);
     }
 
     fn send_looks(
@@ -64,7 +64,7 @@ impl Acquainted {
         definitions: &Definitions,
         cells: &Cells,
         watch: &Watch,
-        tell: &mut dyn FnMut(&ServerMessage),
+        send: &mut dyn FnMut(&ServerMessage),
     ) {
         self.looks.resize(definitions.extra_count().div_ceil(64), 0);
         let now = (watch.changes, cells.made_up_arrivals());
@@ -78,12 +78,12 @@ impl Acquainted {
         match arrived {
             Some(slots) => {
                 for slot in slots.filter(|slot| watch.sees(*slot)) {
-                    self.send_looks_in(definitions, cells, slot, tell);
+                    self.send_looks_in(definitions, cells, slot, send);
                 }
             }
             None => {
                 for watched in in_view(watch) {
-                    self.send_looks_in(definitions, cells, watched.slot, tell);
+                    self.send_looks_in(definitions, cells, watched.slot, send);
                 }
             }
         }
@@ -94,7 +94,7 @@ impl Acquainted {
         definitions: &Definitions,
         cells: &Cells,
         slot: u32,
-        tell: &mut dyn FnMut(&ServerMessage),
+        send: &mut dyn FnMut(&ServerMessage),
     ) {
         for seen in cells.made_up(slot) {
             let number = usize::from(seen.definition - definitions.first_extra());
@@ -104,8 +104,8 @@ impl Acquainted {
             };
             if *word & bit == 0 {
                 *word |= bit;
-                self.looks_told += 1;
-                definitions.told(number).iter().for_each(&mut *tell);
+                self.looks_sent += 1;
+                definitions.introduction(number).iter().for_each(&mut *send);
             }
         }
     }
@@ -116,7 +116,7 @@ impl Acquainted {
         &mut self,
         world: &World,
         (player, watch): (PlayerNumber, &Watch),
-        tell: &mut dyn FnMut(&ServerMessage),
+        send: &mut dyn FnMut(&ServerMessage),
     ) {
         let (state, tick, tick_hz) = (world.borrow_state(), world.tick(), world.tick_hz());
         let since = self.arms_at.map(|at| tick.saturating_sub(at));
@@ -146,7 +146,7 @@ impl Acquainted {
                 Some(weapon) => self.arms.insert(number, weapon),
                 None => self.arms.remove(&number),
             };
-            tell(&ServerMessage::Armed {
+            send(&ServerMessage::Armed {
                 player: number,
                 weapon: holds,
             });

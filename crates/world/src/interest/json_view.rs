@@ -12,7 +12,7 @@ use frolic_protocol::{EntityState, ServerMessage};
 use frolic_sim::Vec3;
 
 use super::budget::{BandwidthBudget, Side, Turns};
-use super::introductions::Acquainted;
+use super::introductions::Introductions;
 use super::visible_cells::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::terrain::VersionsView;
@@ -22,7 +22,7 @@ use crate::world::World;
 /// acknowledged for longer gets a full one.
 const SENT_MAX: u32 = 60;
 /// States in all stored sets of a client, about 6 MB.
-const STATES_KEPT: usize = 64 * 1024;
+const STATES_MAX: usize = 64 * 1024;
 /// A new entity right here precedes everything that has waited for less than
 /// this.
 const NEAR_TICKS: f32 = 60.0;
@@ -44,11 +44,11 @@ pub struct JsonView {
     turns: Turns,
     /// The tick at which each visible entity was last sent in its current
     /// state.
-    told: BTreeMap<u32, u32>,
+    sent_at: BTreeMap<u32, u32>,
     /// The tick since which each new entity waits to be sent.
     waiting: BTreeMap<u32, u32>,
     ground: VersionsView,
-    acquainted: Acquainted,
+    introduced: Introductions,
 }
 
 /// A visible entity, and the distance of its cell.
@@ -93,21 +93,21 @@ impl JsonView {
             acknowledged: None,
             purse: None,
             turns: Turns::default(),
-            told: BTreeMap::new(),
+            sent_at: BTreeMap::new(),
             waiting: BTreeMap::new(),
             ground: VersionsView::default(),
-            acquainted: Acquainted::default(),
+            introduced: Introductions::default(),
         }
     }
 
     /// Sends what the client must receive besides its next snapshot.
-    pub fn acquaint(&mut self, world: &World, tell: &mut dyn FnMut(&ServerMessage)) {
-        if !self.acquainted.may_lack(world) {
+    pub fn introduce(&mut self, world: &World, send: &mut dyn FnMut(&ServerMessage)) {
+        if !self.introduced.may_lack(world) {
             return;
         }
         self.watch(world);
-        self.acquainted
-            .tell(world, (self.player, &self.watch), tell);
+        self.introduced
+            .send(world, (self.player, &self.watch), send);
     }
 
     /// Whether nothing was sent yet.
@@ -226,22 +226,22 @@ impl JsonView {
         if let Some(purse) = &mut self.purse {
             purse.pay(text.len() as f32);
         }
-        self.keep(header.tick, choice.current);
+        self.remember(header.tick, choice.current);
         Some(text)
     }
 
     /// Stores the client's state after a snapshot, in case it is acknowledged.
     /// If there is no capacity the older ones stay: the first acknowledgement
     /// in flight is for one of those, and frees capacity.
-    fn keep(&mut self, tick: u32, entities: Vec<EntityState>) {
+    fn remember(&mut self, tick: u32, entities: Vec<EntityState>) {
         self.snapshots = self.snapshots.wrapping_add(1);
         let number = self.snapshots;
         let too_old = |sent: &Sent| number.wrapping_sub(sent.number) >= SENT_MAX;
         while self.sent.front().is_some_and(too_old) {
             self.sent.pop_front();
         }
-        let kept: usize = self.sent.iter().map(|sent| sent.entities.len()).sum();
-        if self.sent.is_empty() || kept + entities.len() <= STATES_KEPT {
+        let remembered: usize = self.sent.iter().map(|sent| sent.entities.len()).sum();
+        if self.sent.is_empty() || remembered + entities.len() <= STATES_MAX {
             self.sent.push_back(Sent {
                 tick,
                 number,
@@ -281,19 +281,19 @@ impl JsonView {
                 continue;
             }
             // An entity sent since the baseline would fall back to it.
-            let told = self.told.get(&state.id).copied();
-            let told_since = header.baseline.is_some() && told > header.baseline;
+            let last_sent = self.sent_at.get(&state.id).copied();
+            let sent_since = header.baseline.is_some() && last_sent > header.baseline;
             let bytes = bytes_of(world, had(state.id), state);
             if own == Some(state.id) {
                 must += bytes;
-            } else if told_since {
+            } else if sent_since {
                 must += bytes;
                 again.push(index);
             } else {
                 // Without a baseline everything is new to the client.
-                let told = told.filter(|_| header.baseline.is_some());
-                let side = told.map_or(Side::New, |_| Side::Known);
-                let since = told.or_else(|| self.waiting.get(&state.id).copied());
+                let last_sent = last_sent.filter(|_| header.baseline.is_some());
+                let side = last_sent.map_or(Side::New, |_| Side::Known);
+                let since = last_sent.or_else(|| self.waiting.get(&state.id).copied());
                 let since = since.unwrap_or(header.tick);
                 let waited = header.tick.saturating_sub(since);
                 let urgency = urgency(world, seen, side, waited);
@@ -349,29 +349,29 @@ impl JsonView {
             current: Vec::with_capacity(in_view.len()),
             left_out: Vec::new(),
         };
-        let before = std::mem::take(&mut self.told);
+        let before = std::mem::take(&mut self.sent_at);
         let waiting = std::mem::take(&mut self.waiting);
         for ((seen, waits), repeated) in in_view.iter().zip(waits).zip(repeated) {
             let id = seen.state.id;
-            let told = if let Some(state) = repeated {
+            let last_sent = if let Some(state) = repeated {
                 choice.current.push(state);
                 before.get(&id).copied()
             } else if waits {
                 choice.left_out.push(id);
                 choice.current.extend(had(id));
-                let told = before.get(&id).copied();
-                if told.is_none() {
+                let last_sent = before.get(&id).copied();
+                if last_sent.is_none() {
                     let since = waiting.get(&id).copied();
                     self.waiting.insert(id, since.unwrap_or(header.tick));
                 }
-                told
+                last_sent
             } else {
                 let same = had(id) == Some(&seen.state) && !seen.state.is_on_the_way(header.tick);
                 choice.current.push(seen.state);
                 let known = before.get(&id).copied().filter(|_| same);
                 known.or(Some(header.tick))
             };
-            self.told.extend(told.map(|tick| (id, tick)));
+            self.sent_at.extend(last_sent.map(|tick| (id, tick)));
         }
         Some(choice)
     }
@@ -379,7 +379,7 @@ impl JsonView {
 
 /// The size of an entity in a snapshot for a client that has `before`.
 fn bytes_of(world: &World, before: Option<&EntityState>, state: &EntityState) -> f32 {
-    if !json::tells_details(before, state) {
+    if !json::sends_details(before, state) {
         return ENTITY_BYTES;
     }
     // About as long in JSON; a wrong estimate is charged afterwards.

@@ -8,7 +8,7 @@ use frolic_protocol::{PacketAck, ServerMessage};
 use super::InterestPolicy;
 use super::budget::{BandwidthBudget, Side, Turns};
 use super::cells::{Cells, Extent, Version};
-use super::introductions::Acquainted;
+use super::introductions::Introductions;
 use super::visible_cells::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
@@ -52,19 +52,19 @@ pub struct ClientView {
     next_number: u32,
     unacknowledged: VecDeque<Packet>,
     /// Lists of packets that are no longer in flight, for reuse.
-    spare: Vec<Vec<Told>>,
-    acquainted: Acquainted,
+    spare: Vec<Vec<SentCell>>,
+    introduced: Introductions,
 }
 
 /// A packet in flight.
 struct Packet {
     number: u32,
-    cells: Vec<Told>,
+    cells: Vec<SentCell>,
 }
 
 /// A cell in a packet; no version means that it left the view.
 #[derive(Clone, Copy)]
-struct Told {
+struct SentCell {
     slot: u32,
     born: u32,
     version: Version,
@@ -135,7 +135,7 @@ impl ClientView {
             next_number: 1,
             unacknowledged: VecDeque::new(),
             spare: Vec::new(),
-            acquainted: Acquainted::default(),
+            introduced: Introductions::default(),
         }
     }
 
@@ -153,11 +153,11 @@ impl ClientView {
     }
 
     /// Sends what the client must receive before its next snapshot.
-    pub fn acquaint(&mut self, world: &World, tell: &mut dyn FnMut(&ServerMessage)) {
+    pub fn introduce(&mut self, world: &World, send: &mut dyn FnMut(&ServerMessage)) {
         let Some(eye) = world.character(self.player).map(|character| character.feet) else {
             return;
         };
-        if !self.acquainted.may_lack(world) {
+        if !self.introduced.may_lack(world) {
             return;
         }
         let viewer = Viewer {
@@ -167,8 +167,8 @@ impl ClientView {
             turn: world.turn(),
         };
         self.watch.refresh(world.cells(), world.interest(), viewer);
-        self.acquainted
-            .tell(world, (self.player, &self.watch), tell);
+        self.introduced
+            .send(world, (self.player, &self.watch), send);
     }
 
     /// Whether nothing was sent yet.
@@ -188,8 +188,8 @@ impl ClientView {
         let mut lost = 0;
         self.unacknowledged.retain_mut(|packet| {
             if has(packet.number) {
-                for told in &packet.cells {
-                    note_known(watch, packet.number, told, updates);
+                for sent in &packet.cells {
+                    note_known(watch, packet.number, sent, updates);
                 }
             } else if packet.number.saturating_add(32) >= ack.newest {
                 return true;
@@ -229,21 +229,21 @@ impl ClientView {
         header.own = None;
         let lossy = self.delivery == Delivery::Lossy;
         // On an ordered connection nothing needs to be remembered.
-        let mut told = match lossy {
+        let mut sent = match lossy {
             true => self.spare.pop().unwrap_or_default(),
             false => Vec::new(),
         };
         if self.watch.leaving {
-            packet = self.drop_cells(packet, &mut told, with.turn);
+            packet = self.drop_cells(packet, &mut sent, with.turn);
         }
         self.choose(with, &mut packet);
         for at in 0..with.scratch.candidates.len() {
             let candidate = &with.scratch.candidates[at];
             let (index, record) = (candidate.index as usize, candidate.record);
-            if lossy && packet.len() + record.len() > PACKET_BYTES && !told.is_empty() {
+            if lossy && packet.len() + record.len() > PACKET_BYTES && !sent.is_empty() {
                 send(&packet);
                 let next = self.spare.pop().unwrap_or_default();
-                self.expect(std::mem::replace(&mut told, next));
+                self.expect(std::mem::replace(&mut sent, next));
                 packet.clear();
                 packet = snapshot::write_header(packet, &self.numbered(header));
             }
@@ -259,14 +259,14 @@ impl ClientView {
                     // No acknowledgement was pending until now.
                     background.known_update = self.updates;
                 }
-                told.push(background.told(watched.slot, version));
+                sent.push(background.sent_cell(watched.slot, version));
             } else {
                 watched.known = version;
             }
         }
         send(&packet);
         if lossy {
-            self.expect(told);
+            self.expect(sent);
         } else if self.watch.leaving {
             // Not earlier: candidates are indices into the watched cells.
             self.watch.forget_leaving();
@@ -275,20 +275,20 @@ impl ClientView {
     }
 
     /// Writes the cells that left the view.
-    fn drop_cells(&mut self, mut packet: Vec<u8>, told: &mut Vec<Told>, turn: u16) -> Vec<u8> {
+    fn drop_cells(&mut self, mut packet: Vec<u8>, sent: &mut Vec<SentCell>, turn: u16) -> Vec<u8> {
         let lossy = self.delivery == Delivery::Lossy;
         let watched = self.watch.cells.iter_mut().zip(&self.watch.backgrounds);
         for (watched, background) in watched.filter(|(watched, _)| watched.leaving) {
             let waited = turn.wrapping_sub(watched.sent_turn);
-            let just_told = watched.sent == Version::NONE && waited < RESEND_TURNS;
-            if lossy && just_told {
+            let just_sent = watched.sent == Version::NONE && waited < RESEND_TURNS;
+            if lossy && just_sent {
                 continue;
             }
             watched.sent = Version::NONE;
             watched.sent_turn = turn;
             packet = snapshot::write_dropped_cell(packet, background.key);
             if lossy {
-                told.push(background.told(watched.slot, Version::NONE));
+                sent.push(background.sent_cell(watched.slot, Version::NONE));
             }
         }
         packet
@@ -300,7 +300,7 @@ impl ClientView {
     }
 
     /// Remembers the content of the packet just sent.
-    fn expect(&mut self, cells: Vec<Told>) {
+    fn expect(&mut self, cells: Vec<SentCell>) {
         if self.unacknowledged.len() == UNACKNOWLEDGED_MAX
             && let Some(oldest) = self.unacknowledged.pop_front()
         {
@@ -318,7 +318,7 @@ impl ClientView {
         let candidates = &mut with.scratch.candidates;
         candidates.clear();
         let lossy = self.delivery == Delivery::Lossy;
-        let most = with.cells.updates_kept(with.snapshot_hz);
+        let most = with.cells.updates_retained(with.snapshot_hz);
         let stretch = Stretch::under(with.pressure, most);
         let mut purse = BandwidthBudget::refill(self.purse, &with.policy, with.snapshot_hz);
         let uncontested =
@@ -452,31 +452,31 @@ impl Stretch {
 }
 
 /// Returns a list to the pool for the next packet.
-fn put_away(spare: &mut Vec<Vec<Told>>, mut cells: Vec<Told>) {
+fn put_away(spare: &mut Vec<Vec<SentCell>>, mut cells: Vec<SentCell>) {
     cells.clear();
     spare.push(cells);
 }
 
-fn note_known(watch: &mut Watch, number: u32, told: &Told, updates: u32) {
-    let Some(index) = watch.find(told.slot, told.born) else {
+fn note_known(watch: &mut Watch, number: u32, sent: &SentCell, updates: u32) {
+    let Some(index) = watch.find(sent.slot, sent.born) else {
         return;
     };
     let (watched, background) = (&mut watch.cells[index], &mut watch.backgrounds[index]);
-    let tells_of_leaving = told.version == Version::NONE;
-    if number < background.since || tells_of_leaving != watched.leaving {
+    let leaves = sent.version == Version::NONE;
+    if number < background.since || leaves != watched.leaving {
         return;
     }
-    if tells_of_leaving {
+    if leaves {
         watch.forget(index);
     } else {
-        watched.known = watched.known.max(told.version);
+        watched.known = watched.known.max(sent.version);
         background.known_update = updates;
     }
 }
 
 impl Background {
-    fn told(&self, slot: u32, version: Version) -> Told {
-        Told {
+    fn sent_cell(&self, slot: u32, version: Version) -> SentCell {
+        SentCell {
             slot,
             born: self.born,
             version,

@@ -280,16 +280,16 @@ impl Watch {
         if !std::mem::take(&mut self.leaving) {
             return;
         }
-        let mut kept = 0;
+        let mut retained = 0;
         for index in 0..self.cells.len() {
             if !self.cells[index].leaving {
-                self.cells.swap(kept, index);
-                self.backgrounds.swap(kept, index);
-                kept += 1;
+                self.cells.swap(retained, index);
+                self.backgrounds.swap(retained, index);
+                retained += 1;
             }
         }
-        self.cells.truncate(kept);
-        self.backgrounds.truncate(kept);
+        self.cells.truncate(retained);
+        self.backgrounds.truncate(retained);
     }
 
     /// Forgets one leaving cell.
@@ -329,7 +329,7 @@ fn is_in_view(
     match key {
         CellKey::Owned(owner) => owner == player,
         CellKey::Everywhere => true,
-        CellKey::Square { .. } => policy
+        CellKey::Grid { .. } => policy
             .radius
             .is_none_or(|radius| distance <= radius * reach),
     }

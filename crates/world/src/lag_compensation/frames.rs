@@ -173,8 +173,8 @@ fn came_since(id: u32, then: u32, now: u32) -> bool {
 impl WorldState {
     /// Records the places of all moving entities at the end of a tick.
     pub fn remember(&mut self) {
-        let kept = (self.tick_hz * REWIND_MAX_MS).div_ceil(1000) as usize + 2;
-        let mut frame = if self.past.frames.len() >= kept {
+        let frames_max = (self.tick_hz * REWIND_MAX_MS).div_ceil(1000) as usize + 2;
+        let mut frame = if self.past.frames.len() >= frames_max {
             self.past.frames.pop_front().unwrap_or_default()
         } else {
             Frame::default()

@@ -40,14 +40,14 @@ impl UpdateRule {
     }
 
     fn lag_from(&self, entity: &Entity, eye: Vec3) -> f32 {
-        let square_m = self.policy.cell_size();
+        let cell_m = self.policy.cell_size();
         // A path is known from its start to its end.
-        let everywhere = entity.player.is_none() && entity.is_everywhere(square_m);
+        let everywhere = entity.player.is_none() && entity.is_everywhere(cell_m);
         if everywhere || entity.motion.is_some() {
             return 0.0;
         }
-        let square = cells::square_of(square_m, entity.position);
-        let interval = self.policy.interval(cells::distance(square_m, square, eye));
+        let cell = cells::cell_of(cell_m, entity.position);
+        let interval = self.policy.interval(cells::distance(cell_m, cell, eye));
         interval.saturating_sub(1) as f32 * self.ticks_per_update
     }
 }

@@ -205,8 +205,8 @@ impl Grid {
         }
         let mut versions: Vec<u32> = self.tiles.values().map(|tile| tile.version).collect();
         versions.sort_unstable();
-        let oldest_kept = versions[TILES_MAX / 4];
-        self.tiles.retain(|_, tile| tile.version >= oldest_kept);
+        let oldest_retained = versions[TILES_MAX / 4];
+        self.tiles.retain(|_, tile| tile.version >= oldest_retained);
     }
 }
 

@@ -41,12 +41,12 @@ impl Npc {
             facing: yaw,
             senses: Senses::default(),
             state: NpcState::Idle,
-            told: NpcState::Idle,
+            reported: NpcState::Idle,
             since: tick,
             rounds: Rounds::default(),
             journey: Journey::default(),
             orders: Orders::default(),
-            told_arrival: false,
+            reported_arrival: false,
             shown: None,
         }
     }
@@ -81,7 +81,7 @@ impl Npc {
         self.state = state;
         self.since = tick;
         self.journey.stop(nav, self.entity);
-        self.told_arrival = false;
+        self.reported_arrival = false;
         self.rounds.waited = 0;
         self.rounds.spot = None;
     }

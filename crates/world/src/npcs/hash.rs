@@ -40,16 +40,16 @@ impl Npc {
             facing,
             senses,
             state,
-            told,
+            reported,
             since,
             rounds,
             journey,
             orders,
-            told_arrival,
+            reported_arrival,
             shown: _, // only for clients
         } = self;
         out.word(u64::from(*entity) << 32 | u64::from(*since));
-        out.word((*told as u64) << 8 | (*state as u64) << 1 | u64::from(*told_arrival));
+        out.word((*reported as u64) << 8 | (*state as u64) << 1 | u64::from(*reported_arrival));
         out.word(patrol.len() as u64);
         for point in patrol {
             match point {

@@ -61,7 +61,7 @@ impl WorldState {
         match order {
             NpcOrder::MoveTo { to, run } => {
                 npc.orders.goal = Some(Some((Vec3::from(to), run)));
-                npc.told_arrival = false;
+                npc.reported_arrival = false;
                 // An order to the same place starts a new journey.
                 let npcs = &mut self.npcs;
                 if let Some(npc) = npcs.all.get_mut(&id) {

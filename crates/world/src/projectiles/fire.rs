@@ -134,7 +134,7 @@ impl WorldState {
             last_tick: self.tick.saturating_add(arm.weapon.life_ticks),
             delay: shooter.map_or(0, |player| self.view_delay(player, aim.input.is_some())),
             input: aim.input.unwrap_or(0),
-            told: Vec::new(),
+            known_to: Vec::new(),
             coming: Vec::new(),
             next_look: self.tick,
         };

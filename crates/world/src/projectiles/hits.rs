@@ -190,7 +190,7 @@ impl WorldState {
         let met = met.map(|met| self.after_others(met));
         let victim = met.and_then(|met| Some(met.victim?.player));
         let position = shot.flight.position;
-        let told = ProjectileHit {
+        let hit = ProjectileHit {
             id: shot.id,
             weapon: shot.weapon,
             shooter: shot.shooter_entity,
@@ -200,7 +200,7 @@ impl WorldState {
             normal: met.map_or(Vec3::Y, |met| met.normal).to_array(),
             tick: self.tick,
         };
-        self.queue_hit(shot, told, victim);
+        self.queue_hit(shot, hit, victim);
         let Some(met) = met else {
             return;
         };

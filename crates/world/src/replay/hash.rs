@@ -186,7 +186,7 @@ impl Fingerprint {
         self.word(state.events.len() as u64);
         self.word(u64::from(state.spells.casts()));
         self.word(state.history.newest());
-        self.word(state.history.kept());
+        self.word(state.history.persisted());
         self.structures(&state.structures);
         state.ground.words().for_each(|word| self.word(word));
         if let Some(terrain) = state.collision.terrain() {
@@ -334,7 +334,7 @@ impl Fingerprint {
             arms,
             dead_until,
             life,
-            vitals_told: _, // only for clients
+            vitals_sent: _, // only for clients
             chat_used_until,
             // The simulation does not depend on them.
             looks: _,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use frolic_package::spells::SpellSettings;
 use frolic_protocol::avatar::AvatarLooks;
-use frolic_protocol::keep::{PlayerState, SavedWorld};
+use frolic_protocol::persist::{PlayerState, SavedWorld};
 use frolic_protocol::terrain::TerrainOp;
 use frolic_protocol::{Args, NumberedInput};
 use frolic_script::VmLimits;
@@ -201,7 +201,7 @@ pub enum Record<'a> {
         params: Cow<'a, Args>,
     },
     /// Persistent operations are stored up to this number.
-    OpsKept {
+    OpsPersisted {
         /// Its number.
         up_to: u64,
     },
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_told_apart() {
+    fn other_files_are_recognized() {
         let read = |bytes: &[u8]| {
             let mut reader = RecordReader::default();
             reader.push(bytes);

@@ -67,7 +67,7 @@ impl Recorder {
             return;
         }
         if self.waiting.len() > self.waiting_bytes_max {
-            let why = "nobody took what was recorded";
+            let why = "the recorded data was not taken";
             self.end(Ending::Incomplete(why.to_owned()));
             return;
         }

@@ -214,7 +214,7 @@ impl Replay {
                 // A refused call is refused again.
                 let _ = world.cast(player, &spell, revision.as_deref(), params.into_owned());
             }
-            Record::OpsKept { up_to } => world.ops_kept(up_to),
+            Record::OpsPersisted { up_to } => world.ops_persisted(up_to),
             Record::Learn {
                 name,
                 revision,

@@ -40,7 +40,7 @@ pub enum TerraformError {
     #[error("this place is protected")]
     Protected,
     /// A character would be inside the new blocks.
-    #[error("somebody stands there")]
+    #[error("a character stands there")]
     Occupied,
     /// The player is dead.
     #[error("your character is not alive")]

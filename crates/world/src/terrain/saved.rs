@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use frolic_protocol::keep::Section;
+use frolic_protocol::persist::Section;
 use frolic_protocol::terrain::{ChunkVersion, TerrainOp};
 use frolic_terrain::{ChunkPos, codec};
 
@@ -154,7 +154,7 @@ impl WorldState {
         });
         if let Some(next) = again.flatten() {
             let tick = self.tick;
-            self.ground.may_tell(&[next], tick);
+            self.ground.note_replicable(&[next], tick);
         }
     }
 

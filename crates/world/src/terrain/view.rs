@@ -75,7 +75,7 @@ impl TerrainView {
     /// Whether an operation that changed these chunks is sent to this client.
     /// If so, it then has them in those versions, provided that it had the ones
     /// before.
-    pub fn hears(&mut self, world: &World, chunks: &[ChunkVersion]) -> bool {
+    pub fn receives(&mut self, world: &World, chunks: &[ChunkVersion]) -> bool {
         let state = world.borrow_state();
         let near = |reach: Reach| chunks.iter().any(|at| reach.distance(at.chunk).is_some());
         if !Reach::of(&state, self.player).is_some_and(near) {
@@ -171,19 +171,19 @@ impl TerrainView {
         let Some(eye) = world.character(self.player).map(|c| c.feet) else {
             return;
         };
-        let (news, tick) = (world.borrow_state().ground.news, world.tick());
+        let (revision, tick) = (world.borrow_state().ground.revision, world.tick());
         let holds = self.looked.is_some_and(|(seen, from, at)| {
-            let same = seen == news && (eye - from).length() < LOOK_AGAIN_M;
+            let same = seen == revision && (eye - from).length() < LOOK_AGAIN_M;
             // Searches of many clients are spread over ticks.
             same || tick.saturating_sub(at) < LOOK_TICKS
         });
         if holds {
             return;
         }
-        self.looked = Some((news, eye, tick));
+        self.looked = Some((revision, eye, tick));
         let state = world.borrow_state();
-        let told = state.ground.told.iter();
-        let stale = told.filter(|(at, (version, _))| *version != self.known_version(**at));
+        let replicable = state.ground.replicable.iter();
+        let stale = replicable.filter(|(at, (version, _))| *version != self.known_version(**at));
         let reach = Reach::of(&state, self.player);
         let mut behind: Vec<(f32, ChunkPos)> = stale
             .filter_map(|(at, _)| Some((reach.as_ref()?.distance(*at)?, *at)))
@@ -218,18 +218,18 @@ impl VersionsView {
         let Some(reach) = Reach::of(&state, player) else {
             return Vec::new();
         };
-        let mut news = Vec::new();
-        for (&chunk, &(version, since)) in &state.ground.told {
+        let mut found = Vec::new();
+        for (&chunk, &(version, since)) in &state.ground.replicable {
             if reach.distance(chunk).is_none() {
                 self.entered.remove(&chunk);
                 continue;
             }
             let entered = *self.entered.entry(chunk).or_insert(tick);
             if baseline.is_none_or(|baseline| since.max(entered) > baseline) {
-                news.push(ChunkVersion { chunk, version });
+                found.push(ChunkVersion { chunk, version });
             }
         }
-        news
+        found
     }
 }
 

@@ -17,10 +17,10 @@ impl World {
     /// Records whether a player has a connection. It is only shown to others:
     /// neither the simulation nor scripts use it, and it is not recorded.
     pub fn set_connected(&mut self, player: PlayerNumber, connected: bool) {
-        let news = self.with_player(player, |player| {
+        let changed = self.with_player(player, |player| {
             std::mem::replace(&mut player.connected, connected) != connected
         });
-        if news {
+        if changed {
             self.state_mut().reconnected.insert(player);
         }
     }

@@ -58,7 +58,7 @@ impl World {
         if self.cells.tick() == state.tick {
             return;
         }
-        let square_m = self.cells.size();
+        let cell_m = self.cells.size();
         let near_only = self.interest.radius.is_some();
         for id in state.touched.drain(..) {
             let Some(entity) = state.entities.get_mut(&id) else {
@@ -71,23 +71,23 @@ impl World {
             }
             let npc = state.npcs.all.get(&id);
             let is_part = near_only && npc.is_none() && entity.is_of_scene();
-            let relevance = if entity.is_everywhere(square_m) {
+            let relevance = if entity.is_everywhere(cell_m) {
                 Relevance::Everywhere
             } else if is_part {
                 Relevance::Part(entity.made_at)
             } else {
                 Relevance::Near
             };
-            let mut told = entity.replicated();
+            let mut shown = entity.replicated();
             if near_only {
                 // An entity is replicated to its owner at any distance; without
                 // a radius, to all.
-                told.owner = state.structures.present_owner(id).unwrap_or(0);
+                shown.owner = state.structures.present_owner(id).unwrap_or(0);
             }
             if let Some(npc) = npc {
-                npc.dress(&mut told);
+                npc.dress(&mut shown);
             }
-            self.cells.update(&told, entity.position, relevance);
+            self.cells.update(&shown, entity.position, relevance);
         }
         for player in state.players.values().filter(|player| player.online) {
             let character = state.replicated_character(player);

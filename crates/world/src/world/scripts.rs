@@ -33,7 +33,7 @@ impl World {
 
     /// Resumes scripts that wait for a persistent operation, in the next step,
     /// once it is stored.
-    pub(crate) fn tell_scripts_kept(&mut self, up_to: u64) {
+    pub(crate) fn notify_scripts_persisted(&mut self, up_to: u64) {
         self.inbox.push(ScriptEvent::OpsKept { up_to });
     }
 

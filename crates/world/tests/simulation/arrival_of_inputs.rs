@@ -12,8 +12,8 @@ fn run(seq: u32) -> NumberedInput {
     }
 }
 
-/// How many inputs arrive in a stretch of ticks, and how many come with the
-/// tick behind it: lines that flow, stall, and bring all at once.
+/// How many inputs arrive in a stretch of ticks, and how many with the tick
+/// after it: connections that flow, stall, and deliver everything at once.
 fn stretches() -> impl Strategy<Value = Vec<(u32, u32, u32)>> {
     prop::collection::vec((0u32..4, 1u32..90, 0u32..120), 1..8)
 }

@@ -1,5 +1,5 @@
-//! What players bring along: looks that everybody is told of, and a friend to
-//! appear beside.
+//! What players bring along: looks that are sent to all clients, and a friend
+//! to appear beside.
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::avatar::{AvatarLooks, Hat};
@@ -87,7 +87,7 @@ const PAD: &str = r#"{"format": 1, "prefabs": {}, "entities": [
     {"id": 3, "name": "Spawn", "components": {"Transform": {"position": [0, 10.5, 0]}, "SpawnPoint": {}}}]}"#;
 
 #[test]
-fn nobody_appears_inside_another_player() {
+fn players_do_not_spawn_inside_each_other() {
     // As wide as two characters.
     let apart = 2.0 * world().character_params().radius;
     let mut world = world();
@@ -128,7 +128,7 @@ fn nobody_appears_inside_another_player() {
 
 /// As many newcomers as there are places in the first ring, each in turn.
 #[test]
-fn nobody_appears_inside_somebody_who_is_away() {
+fn players_do_not_spawn_inside_a_player_who_is_away() {
     let mut world = world();
     let apart = 2.0 * world.character_params().radius;
     let away = join(&mut world, "Away");
@@ -174,19 +174,23 @@ fn a_crowd_without_room_still_appears_at_the_spawn_point() {
     }
 }
 
-/// Whoever comes back never left, so nobody joins; scripts hear of it once.
+/// A resumed player never left, so no join event fires; scripts receive one
+/// resume event.
 #[test]
-fn scripts_hear_that_somebody_resumed() {
-    let heard = r#"
+fn scripts_receive_an_event_when_a_player_resumes() {
+    let received = r#"
         local function note(mark)
             return function(player) Network.Broadcast("Heard", mark .. player.Name) end
         end
         Players.PlayerJoined:Connect(note("joined "))
         Players.PlayerResumed:Connect(note("resumed "))"#;
-    let game = package(SCENE, &[("scripts/ServerScriptService/Main.luau", heard)]);
+    let game = package(
+        SCENE,
+        &[("scripts/ServerScriptService/Main.luau", received)],
+    );
     let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
     let ada = join(&mut world, "Ada");
-    let mut told = Vec::new();
+    let mut sent = Vec::new();
     for tick in 0..10 {
         if tick == 5 {
             // Two attempts within a tick are one return.
@@ -197,18 +201,18 @@ fn scripts_hear_that_somebody_resumed() {
         world.step();
         for outgoing in world.take_outbox() {
             if let ServerMessage::Event { args, .. } = outgoing.message {
-                told.push(format!("{:?}", args.0));
+                sent.push(format!("{:?}", args.0));
             }
         }
     }
-    let [first, second] = &told[..] else {
-        panic!("{told:?}");
+    let [first, second] = &sent[..] else {
+        panic!("{sent:?}");
     };
     assert!(first.contains("joined Ada") && second.contains("resumed Ada"));
 }
 
 #[test]
-fn nobody_appears_beside_who_is_not_there() {
+fn a_player_cannot_spawn_beside_an_absent_player() {
     let mut world = world();
     let (ada, bob) = (join(&mut world, "Ada"), join(&mut world, "Bob"));
     let before = feet(&world, bob);
@@ -217,14 +221,15 @@ fn nobody_appears_beside_who_is_not_there() {
     world.leave(ada);
     assert!(!world.spawn_beside(bob, ada));
     assert_eq!(feet(&world, bob), before);
-    // In mid-air over nothing there is no place, nor beside whoever has one there.
+    // In mid-air there is no free place, nor beside a player who stands in
+    // mid-air.
     let carl = join(&mut world, "Carl");
     world.teleport(carl, Vec3::new(0.0, 60.0, 0.0));
     assert!(!world.spawn_beside(bob, carl));
 }
 
 #[test]
-fn everybody_is_told_how_somebody_looks_and_a_recording_repeats_it() {
+fn looks_are_sent_to_all_clients_and_a_recording_repeats_it() {
     let game = package(SCENE, &[]);
     let options = || WorldOptions {
         record: Some(RecordOptions::default()),
@@ -240,9 +245,9 @@ fn everybody_is_told_how_somebody_looks_and_a_recording_repeats_it() {
     world.set_avatar(ada, looks);
     world.set_avatar(ada, looks);
     world.set_avatar(77, looks);
-    let told: Vec<_> = world.take_outbox();
-    let [only] = &told[..] else {
-        panic!("told {} times", told.len());
+    let sent: Vec<_> = world.take_outbox();
+    let [only] = &sent[..] else {
+        panic!("received {} times", sent.len());
     };
     let ServerMessage::Presence(players) = &only.message else {
         panic!("{:?}", only.message);

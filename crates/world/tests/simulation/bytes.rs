@@ -1,4 +1,4 @@
-//! How often clients are told of what, and in how many bytes.
+//! How often clients receive updates of what, and in how many bytes.
 
 use frolic_protocol::{NumberedInput, PacketAck};
 use frolic_sim::Vec3;
@@ -6,7 +6,7 @@ use frolic_sim::random::Random;
 use frolic_world::{ClientView, Delivery, InterestPolicy, World, WorldOptions};
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// A crowd on a meadow, without a network between.
 fn crowd(players: u32, area: f32, interest: Option<InterestPolicy>) -> (World, Vec<ClientView>) {
@@ -30,7 +30,7 @@ fn crowd_of(players: u32, area: f32, options: WorldOptions) -> (World, Vec<Clien
     (world, views)
 }
 
-/// Bytes that each client is sent in each of so many seconds.
+/// Bytes that each client receives in each second of a period.
 fn bytes_per_s(
     world: &mut World,
     views: &mut [ClientView],
@@ -106,10 +106,10 @@ const BALLS: &str = r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"t
     {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
     {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"##;
 
-/// On a line that loses packets what rested is known as well as what moves: it
-/// was acknowledged, only long ago.
+/// On a lossy connection the client knows entities at rest as well as moving
+/// ones: they were acknowledged, only long ago.
 #[test]
-fn what_moves_after_a_long_rest_is_told_of_alone() {
+fn an_entity_that_moves_after_a_long_rest_is_updated_alone() {
     let script = r#"for i = 1, 120 do World.Spawn("Ball", Vector3.new(2 + i % 10, 1, 2 + i // 10)) end
         task.wait(9)
         local ball = World.Find("Ball")
@@ -156,10 +156,10 @@ fn what_moves_after_a_long_rest_is_told_of_alone() {
     assert!(most < Some(&120), "{most:?} bytes when one of them moves");
 }
 
-/// A far square has its turn after 192 ticks then, unless that is longer than
-/// versions are kept to build on.
+/// A far cell is then updated after 192 ticks, unless versions are discarded
+/// earlier.
 #[test]
-fn what_moves_far_away_is_told_of_alone_under_any_pressure() {
+fn a_far_moving_entity_is_updated_alone_under_any_pressure() {
     let script = r#"for i = 1, 120 do World.Spawn("Ball", Vector3.new(300 + i % 10, 1, 2 + i // 10)) end
         local ball = World.Find("Ball")
         while true do
@@ -194,7 +194,7 @@ fn what_moves_far_away_is_told_of_alone_under_any_pressure() {
 }
 
 #[test]
-fn what_is_new_a_long_way_off_is_told_of_within_any_budget() {
+fn new_far_entities_are_replicated_within_any_budget() {
     let script = r#"local random = Random.new(3)
         local function number(to) return (random.NextNumber() * 2 - 1) * to end
         local balls = {}
@@ -246,7 +246,7 @@ fn updates_per_tick(players: u32) -> Vec<usize> {
 }
 
 #[test]
-fn updates_of_a_crowd_are_spread_over_the_ticks_and_keep_their_rate() {
+fn updates_of_a_crowd_are_spread_over_ticks_at_an_unchanged_rate() {
     let per_tick = updates_per_tick(600);
     let (least, most) = (per_tick.iter().min(), per_tick.iter().max());
     assert!(
@@ -256,7 +256,7 @@ fn updates_of_a_crowd_are_spread_over_the_ticks_and_keep_their_rate() {
 }
 
 #[test]
-fn updates_of_some_hundred_come_together_and_keep_their_rate() {
+fn updates_of_some_hundred_come_together_at_an_unchanged_rate() {
     let per_tick = updates_per_tick(300);
     let busy = per_tick.iter().filter(|count| **count == 300).count();
     let quiet = per_tick.iter().filter(|count| **count == 0).count();

@@ -12,7 +12,7 @@ const SCENE: &str = r#"{"format": 1, "entities": [
     {"id": 1, "name": "Ground", "components": {"Shape": {"type": "box", "size": [100, 1, 100]}}},
     {"id": 2, "name": "Spawn", "components": {"Transform": {"position": [0, 2, 0]}, "SpawnPoint": {}}}]}"#;
 
-/// As docs/store.md has it.
+/// As docs/create/store.md has it.
 const SAVING: &str = r#"
 Players.PlayerAdded:Connect(function(player)
     player.leaderstats.Coins = Store.ForPlayer(player).Get("coins") or 0
@@ -66,7 +66,7 @@ fn close(world: &mut World, store: &mut MemoryStore) {
 }
 
 #[test]
-fn everybody_is_saved_once_when_a_world_ends() {
+fn each_player_is_saved_once_when_a_world_ends() {
     let game = game();
     let options = WorldOptions {
         record: Some(RecordOptions::default()),
@@ -101,7 +101,7 @@ fn everybody_is_saved_once_when_a_world_ends() {
     let report = replay(&game, &recording).expect("it replays");
     assert_eq!((report.difference, report.cut_at), (None, None));
 
-    // Whoever goes on in the next process has joined it.
+    // A player who continues in the next process has joined it.
     let mut next = World::load(&game, WorldOptions::default()).expect("it loads");
     let saved = world.player_state(1).expect("Ada is there to the end");
     next.join_again("client_Ada".into(), "Ada".into(), &saved);

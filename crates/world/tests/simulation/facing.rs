@@ -20,8 +20,8 @@ const RULES: &str = r#"
     Network.OnClientEvent("Move", function(player) player.Teleport(Vector3.new(0, 1, 0)) end)
 "#;
 
-/// Where a player is told to look after an event.
-fn told(world: &mut World, player: PlayerNumber, event: &str) -> Vec<f32> {
+/// The look direction that a player receives after an event.
+fn received_look(world: &mut World, player: PlayerNumber, event: &str) -> Vec<f32> {
     world.take_outbox();
     assert!(world.receive_event(player, event.to_owned(), Args(Vec::new())));
     world.step();
@@ -43,12 +43,15 @@ fn players_look_the_way_their_spawn_point_or_script_says() {
     let ada = world.join("user_1".into(), "Ada".into());
     let ben = world.join("user_2".into(), "Ben".into());
     world.step();
-    let near = |told: Vec<f32>, wanted: f32| {
-        assert_eq!(told.len(), 1, "{told:?}");
-        let off = (told[0] - wanted).rem_euclid(2.0 * PI);
-        assert!(off.min(2.0 * PI - off) < 0.01, "{told:?} is not {wanted}");
+    let near = |received_look: Vec<f32>, wanted: f32| {
+        assert_eq!(received_look.len(), 1, "{received_look:?}");
+        let off = (received_look[0] - wanted).rem_euclid(2.0 * PI);
+        assert!(
+            off.min(2.0 * PI - off) < 0.01,
+            "{received_look:?} is not {wanted}"
+        );
     };
-    near(told(&mut world, ada, "Respawn"), FRAC_PI_2);
-    near(told(&mut world, ben, "Turn"), PI);
-    assert_eq!(told(&mut world, ada, "Move"), [] as [f32; 0]);
+    near(received_look(&mut world, ada, "Respawn"), FRAC_PI_2);
+    near(received_look(&mut world, ben, "Turn"), PI);
+    assert_eq!(received_look(&mut world, ada, "Move"), [] as [f32; 0]);
 }

@@ -1,10 +1,10 @@
-//! How it feels on a bad line: 200 ms round trip, 5 % loss, 30 ms jitter.
-//! The figures are printed; what must hold is asserted.
+//! Game feel on a bad connection: 200 ms round trip, 5 % loss, 30 ms jitter.
+//! The figures are printed; limits are asserted.
 
 use frolic_sim::CharacterInput;
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// How much a drawn step may differ from an even pace before it is seen.
 const VISIBLE_M: f32 = 0.05;
@@ -37,8 +37,8 @@ fn steady_movement_is_predicted_to_the_centimetre_and_drawn_evenly() {
     }
 }
 
-/// That a script does something to the ground makes it a thing that clients are
-/// told of, and they must have it as the server has it at its far end too.
+/// Because a script changes the platform, it is replicated to clients, whose
+/// copy must equal the server's at its far end as well.
 #[test]
 fn who_walks_on_coloured_ground_is_predicted_to_the_centimetre() {
     let game = package(
@@ -90,7 +90,7 @@ fn ride(ferry: &frolic_package::Package) {
         let way = (state.feet - start).length();
         assert!(way > 1.0, "was carried: {start} {}", state.feet);
         let corrections = run.client(rider).stats(0.0).corrections - before;
-        // Where it goes next is news; where it is on its way is not. There are
+        // A new destination is sent; positions along the way are not. There are
         // at most four departures in eight seconds.
         assert!(
             corrections <= 4,
@@ -99,8 +99,9 @@ fn ride(ferry: &frolic_package::Package) {
     }
 }
 
-/// Who rides stays where they stand, in their own picture and in that of
-/// somebody on the shore: whatever the platform is drawn to do, they do too.
+/// A passenger stays in place relative to the platform, in their own picture
+/// and in that of a player on the shore: both are drawn by the same movement as
+/// the platform.
 #[test]
 fn a_rider_and_the_platform_are_drawn_as_one() {
     for seed in [4, 5, 6] {
@@ -130,8 +131,8 @@ fn a_rider_and_the_platform_are_drawn_as_one() {
             own * 100.0,
             others * 100.0
         );
-        // That it set off is news to who rides it, and a metre to catch up with:
-        // a quick glide, not a jump.
+        // The passenger's client learns of the departure late and has a metre
+        // to catch up: with a quick glide, not a jump.
         let longest = run.longest_step(rider, 2);
         println!("seed {seed}: riding: longest drawn step of the platform {longest:.2} m");
         assert!(longest < 0.5, "a jump of {longest} m");
@@ -141,14 +142,15 @@ fn a_rider_and_the_platform_are_drawn_as_one() {
 }
 
 #[test]
-fn whoever_is_pushed_by_a_wall_does_not_jitter() {
+fn a_player_pushed_by_a_wall_does_not_jitter() {
     let mut run = Run::new(&pusher(), 5, Quality::BAD);
     let (pushed, watcher) = (run.join("Ada"), run.join("Ben"));
     run.for_ms(3_000);
     let start = run.server_character(pushed).feet;
     run.client_mut(pushed)
         .fire_server("Push".into(), frolic_protocol::Args(Vec::new()));
-    // That the wall sets off is news for both; from then on its way is known.
+    // Both clients learn of the wall's departure late; from then on they know
+    // its path.
     run.for_ms(2_500);
     run.measure(true);
     run.for_ms(4_000);

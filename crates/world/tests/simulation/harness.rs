@@ -1,6 +1,6 @@
 //! A server and its clients in one thread, moved by hand.
 
-mod lines;
+mod connections;
 pub mod packages;
 
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use frolic_world::{
     ClientView, Delivery, InterestPolicy, PlayerNumber, TerrainView, World, WorldOptions,
 };
 
-use lines::Session;
+use connections::Session;
 pub use packages::{obby, package};
 
-use crate::link::{Lane, Quality};
+use crate::network::{Lane, Quality};
 
 const TICK_MS: f64 = 1000.0 / 60.0;
-/// What is longer goes on the stream, as the game server does it.
+/// Longer messages use the stream, as in the game server.
 const PARTS_BYTES_MAX: usize = 8 * 1024;
 /// Clients draw at about 60 frames a second, not in step with the server.
 const FRAME_MS: f64 = 16.0;
@@ -62,9 +62,9 @@ struct Peer {
     delivery: Delivery,
     up: Lane,
     down: Lane,
-    /// Whether the client has a line, and is there at all.
+    /// Whether the client is connected and is in the world.
     online: bool,
-    /// Whether the server has answered on that line.
+    /// Whether the server has answered on that connection.
     greeted: bool,
     session: Session,
     events: Vec<ClientEvent>,
@@ -76,7 +76,7 @@ struct Peer {
     snapshots: u32,
     /// Snapshots that had to travel in parts.
     cut_snapshots: u32,
-    /// What it was told besides them, of what it sees.
+    /// Other messages that it received about entities it sees.
     looks: Vec<ServerMessage>,
 }
 
@@ -132,7 +132,7 @@ impl Run {
 
     pub fn join(&mut self, name: &str) -> usize {
         let number = self.world.join(format!("client_{name}"), name.to_owned());
-        let seed = lines::seed_of(self.seed, number, 0);
+        let seed = connections::seed_of(self.seed, number, 0);
         let peer = Peer {
             number,
             client: Client::new(),
@@ -173,11 +173,11 @@ impl Run {
 
     /// From now on nothing is lost or late.
     pub fn heal(&mut self) {
-        self.change_lines(Quality::GOOD);
+        self.change_quality(Quality::GOOD);
     }
 
-    /// From now on everybody's line is like this.
-    pub fn change_lines(&mut self, quality: Quality) {
+    /// Applies a quality to all connections from now on.
+    pub fn change_quality(&mut self, quality: Quality) {
         for peer in &mut self.peers {
             peer.up.quality = quality;
             peer.down.quality = quality;
@@ -256,7 +256,7 @@ impl Run {
                     continue;
                 };
                 for message in messages {
-                    peer.session.heard += u32::from(message.is_counted());
+                    peer.session.receive_count += u32::from(message.is_counted());
                     match message {
                         ClientMessage::Handshake { received, .. } => {
                             returned.push((index, received));
@@ -301,17 +301,17 @@ impl Run {
         self.world.step();
         // Storage that is as quick as it gets.
         if let Some(newest) = self.world.take_ops().last() {
-            self.world.ops_kept(newest.seq);
+            self.world.ops_persisted(newest.seq);
         }
         for outgoing in self.world.take_outbox() {
             for peer in &mut self.peers {
                 if let ServerMessage::TerraformApplied(applied) = &outgoing.message
-                    && !peer.terrain.hears(&self.world, &applied.chunks)
+                    && !peer.terrain.receives(&self.world, &applied.chunks)
                 {
                     continue;
                 }
                 if outgoing.to.is_none_or(|to| to == peer.number) {
-                    peer.tell(now, &outgoing.message);
+                    peer.send(now, &outgoing.message);
                 }
             }
         }
@@ -336,7 +336,7 @@ impl Run {
                 0
             };
             let (view, down, looks) = (&mut peer.view, &mut peer.down, &mut peer.looks);
-            view.acquaint(&self.world, &mut |message| {
+            view.introduce(&self.world, &mut |message| {
                 looks.push(message.clone());
                 down.reliable(now, packet::single(message));
             });
@@ -378,17 +378,17 @@ impl Run {
         entity.expect("a player has a character")
     }
 
-    /// What a client was told of what it sees, besides snapshots.
+    /// What a client has received about entities it sees, besides snapshots.
     pub fn looks(&self, peer: usize) -> &[ServerMessage] {
         &self.peers[peer].looks
     }
 
-    /// What a client should know once it has heard everything.
+    /// What a client should know once it has received everything.
     pub fn visible_from(&self, peer: usize) -> Vec<EntityState> {
         self.world.visible_from(self.peers[peer].number)
     }
 
-    /// Everything that clients may be told of, as it is.
+    /// The current state of everything that may be sent to clients.
     pub fn everything(&self) -> Vec<EntityState> {
         self.world.replicated()
     }
@@ -472,7 +472,7 @@ impl Run {
         self.peers[peer].cut_snapshots
     }
 
-    /// Sends garbage down the line.
+    /// Sends garbage over the connection.
     pub fn inject_noise(&mut self, peer: usize, packets: u32) {
         let now = self.now_ms;
         for _ in 0..packets {

@@ -20,7 +20,8 @@ const LEVER: &str = r#"
     end
 "#;
 
-/// What was said while somebody looked there and pressed interact in these ticks.
+/// The broadcasts while a player looks there and presses interact in these
+/// ticks.
 fn press(yaw: f32, ticks: &[u32]) -> Vec<String> {
     press_at(LEVER, yaw, ticks)
 }
@@ -49,7 +50,7 @@ fn press_in(scene: &str, lever: &str, yaw: f32, ticks: &[u32]) -> Vec<String> {
 }
 
 #[test]
-fn whoever_is_in_front_hears_of_it_once_per_press() {
+fn the_entity_in_front_receives_one_event_per_press() {
     assert_eq!(
         press(0.0, &[60, 61, 62, 70]),
         ["Ada at Lever", "Ada at Lever"]
@@ -57,15 +58,15 @@ fn whoever_is_in_front_hears_of_it_once_per_press() {
 }
 
 #[test]
-fn what_is_behind_or_far_away_hears_nothing() {
+fn entities_behind_or_far_away_receive_no_event() {
     assert_eq!(press(std::f32::consts::PI, &[60, 70]), [] as [&str; 0]);
     assert_eq!(press(0.0, &[]), [] as [&str; 0]);
 }
 
-/// What is shown to players is what they use: the lever has a prompt, and
+/// A player uses the entity whose prompt they see: the lever has a prompt, and
 /// loses it.
 #[test]
-fn a_prompt_tells_clients_and_an_empty_one_turns_it_off() {
+fn a_prompt_is_sent_to_clients_and_an_empty_one_removes_it() {
     let lever = r#"
         function OnInteract(player)
             print(entity.GetAttribute("Prompt"))

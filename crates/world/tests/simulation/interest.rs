@@ -1,4 +1,5 @@
-//! Who is told of what, and that clients know it in the end.
+//! Which entities are replicated to whom, and that clients converge to the
+//! server's state.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +11,19 @@ use frolic_sim::{Buttons, CharacterInput, Vec3};
 use frolic_world::{Delivery, InterestPolicy};
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
-/// How far the far corner of a square is from its near one, borders
-/// included, as a share of the radius.
-const SQUARE: f32 = 0.4 * 1.2 * 1.42;
+/// Distance between the far and the near corner of a cell, borders included, as
+/// a share of the radius.
+const CELL: f32 = 0.4 * 1.2 * 1.42;
 
-/// The second prefab of the playground: what everybody sees wherever they are,
-/// and nothing else, looks like it.
+/// The second prefab of the playground: always replicated, and nothing else
+/// looks like it.
 const BEACON: u16 = 2;
 const BALL: u16 = 1;
 
-/// Balls that roam, come and go, and change colour and attributes, and things
-/// that are not as the scene file has them before anybody looks, and then rest.
+/// Balls that roam, come and go, and change colour and attributes, and entities
+/// that a script moves before any client joins, and that then rest.
 fn playground() -> frolic_package::Package {
     package(
         r##"{"format":1,"prefabs":{
@@ -55,8 +56,8 @@ fn playground() -> frolic_package::Package {
                        task.delay(number(2, 9), function()
                            if round % 4 == 0 then ball.Destroy() else
                                ball.SetVelocity(Vector3.new(0, 0, 0))
-                               -- Its old square tells of a change just before
-                               -- its new one does, and may be heard later.
+                               -- Its old cell is updated just before its new
+                               -- one, and that update may arrive later.
                                for hop = 1, 9 do
                                    ball.Position += Vector3.new(if hop % 2 == 0 then -30 else 30, 0, 0)
                                    ball.SetAttribute("Hops", hop)
@@ -81,7 +82,8 @@ fn known(run: &Run, peer: usize) -> Vec<EntityState> {
 fn check_worlds(run: &Run, players: &[usize], policy: Option<InterestPolicy>, seed: u64) {
     for &player in players {
         let (known, all) = (known(run, player), run.everything());
-        // What is in view leaves it a little further out than it came in.
+        // Entities leave the view at a slightly greater distance than they
+        // enter it.
         let seen = run.visible_from(player);
         let missing = seen.iter().find(|state| !known.contains(state));
         assert_eq!(missing, None, "seed {seed}, player {player}: missing");
@@ -93,7 +95,7 @@ fn check_worlds(run: &Run, players: &[usize], policy: Option<InterestPolicy>, se
         for state in extra {
             let distance = (state.place() - eye).length();
             assert!(
-                distance < reach.unwrap_or(0.0) * (1.15 + SQUARE),
+                distance < reach.unwrap_or(0.0) * (1.15 + CELL),
                 "{distance} m: {state:?}"
             );
         }
@@ -102,7 +104,7 @@ fn check_worlds(run: &Run, players: &[usize], policy: Option<InterestPolicy>, se
     }
 }
 
-/// Players run about on a line that is as bad as can be, which then heals.
+/// Players run about on a very bad connection, which then heals.
 fn run_about(policy: Option<InterestPolicy>, delivery: Delivery, strained: bool, seed: u64) {
     let mut run = Run::with_interest(&playground(), seed, Quality::AWFUL, policy);
     run.delivery = delivery;
@@ -123,8 +125,8 @@ fn run_about(policy: Option<InterestPolicy>, delivery: Delivery, strained: bool,
     for &player in &players {
         run.steer(player, CharacterInput::default());
     }
-    // Whoever stands still looks around again after ten seconds, and sees what
-    // is at the very edge of their radius.
+    // A client's visible cells are refreshed every ten seconds even if it
+    // stands still; then it sees entities at the edge of its radius.
     run.for_ms(11_000);
     check_worlds(&run, &players, policy, seed);
     for player in players {
@@ -132,28 +134,28 @@ fn run_about(policy: Option<InterestPolicy>, delivery: Delivery, strained: bool,
     }
 }
 
-/// What a client heard last of everything it sees is how that is now.
+/// The last replicated state of each visible entity is its current state.
 fn check_details(run: &mut Run, player: usize, seed: u64) {
-    let mut heard: BTreeMap<u32, Details> = BTreeMap::new();
+    let mut received: BTreeMap<u32, Details> = BTreeMap::new();
     for event in run.take_events(player) {
         if let ClientEvent::Details { entity, details } = event {
             let hops = |details: &Details| match details.attributes.get("Hops") {
                 Some(Value::Number(hops)) => *hops,
                 _ => 0.0,
             };
-            let before = heard.get(&entity).map_or(0.0, hops);
+            let before = received.get(&entity).map_or(0.0, hops);
             assert!(
                 hops(&details) >= before,
                 "seed {seed}: {details:?} after {before}"
             );
-            heard.insert(entity, details);
+            received.insert(entity, details);
         }
     }
     let mut stopped = 0;
     for state in known(run, player) {
         let details = run.world().details_of(state.id).unwrap_or_default();
         if state.details > 0 {
-            let last = heard.get(&state.id);
+            let last = received.get(&state.id);
             let what = format!("seed {seed}, player {player}: {}", state.id);
             assert_eq!(last, Some(&details), "{what}");
         }
@@ -164,7 +166,7 @@ fn check_details(run: &mut Run, player: usize, seed: u64) {
 }
 
 #[test]
-fn a_broken_line_never_leaves_a_wrong_world_behind() {
+fn a_bad_connection_never_leaves_a_wrong_world_behind() {
     let policies = [
         None,
         Some(InterestPolicy::within(40.0)),
@@ -187,9 +189,9 @@ fn nor_does_a_server_under_pressure() {
     }
 }
 
-/// Balls that are gone for so long that their squares are forgotten, and come
-/// back in another order: into other slots, some of them first and some of them
-/// behind somebody's next look around.
+/// Balls that are gone until their cells are forgotten, and come back in
+/// another order: into other slots, some before and some after a client's next
+/// refresh of its cells.
 fn tides() -> frolic_package::Package {
     package(
         r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.5}}}},
@@ -221,7 +223,7 @@ fn tides() -> frolic_package::Package {
 }
 
 #[test]
-fn squares_that_were_forgotten_come_back_for_good() {
+fn forgotten_cells_come_back_for_good() {
     let policies = [
         InterestPolicy::within(40.0),
         InterestPolicy {
@@ -237,7 +239,7 @@ fn squares_that_were_forgotten_come_back_for_good() {
         run.strained = true;
         let players: Vec<usize> = (0..3).map(|n| run.join(&format!("P{n}"))).collect();
         run.for_ms(64_000);
-        run.change_lines(Quality::AWFUL);
+        run.change_quality(Quality::AWFUL);
         let mut random = Random::new(seed);
         for _ in 0..18 {
             // One of them stands still, and does not look around for long.
@@ -250,7 +252,7 @@ fn squares_that_were_forgotten_come_back_for_good() {
         for &player in &players {
             run.steer(player, CharacterInput::default());
         }
-        // Whoever stands still looks around again after ten seconds.
+        // Visible cells are refreshed every ten seconds even without movement.
         run.for_ms(11_000);
         check_worlds(&run, &players, Some(policy), seed);
         for &player in players.iter().filter(|_| delivery == Delivery::Ordered) {
@@ -263,8 +265,8 @@ fn squares_that_were_forgotten_come_back_for_good() {
     }
 }
 
-/// Balls by the hundred that start and stop within one square: what there is to
-/// tell of it does not fit a datagram.
+/// Hundreds of balls that start and stop within one cell: its update does not
+/// fit a datagram.
 fn ball_pit() -> frolic_package::Package {
     package(
         r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.1}}}},
@@ -292,7 +294,7 @@ fn ball_pit() -> frolic_package::Package {
 }
 
 #[test]
-fn what_travels_in_parts_survives_a_broken_line() {
+fn fragments_survive_a_bad_connection() {
     for seed in [11, 12] {
         let mut run = Run::new(&ball_pit(), seed, Quality::AWFUL);
         let player = run.join("Ada");
@@ -308,7 +310,7 @@ fn what_travels_in_parts_survives_a_broken_line() {
     }
 }
 
-/// Whoever asks has a wall built a long way off.
+/// Builds a wall far away on request.
 fn far_walls() -> frolic_package::Package {
     package(
         r##"{"format":1,"prefabs":{"Wall":{"components":{"Shape":{"type":"box","size":[2,2,1]}}}},
@@ -331,7 +333,7 @@ fn far_walls() -> frolic_package::Package {
 }
 
 #[test]
-fn what_a_player_built_stays_known_to_them_and_to_nobody_else() {
+fn a_far_structure_is_replicated_to_its_builder_only() {
     for delivery in [Delivery::Ordered, Delivery::Lossy] {
         let policy = Some(InterestPolicy::within(30.0));
         let mut run = Run::with_interest(&far_walls(), 5, Quality::BAD, policy);
@@ -350,7 +352,7 @@ fn what_a_player_built_stays_known_to_them_and_to_nobody_else() {
         ask(&mut run, ada, "Build", 300.0);
         ask(&mut run, ada, "Build", 8.0);
         assert_eq!((walls(&run, ada), walls(&run, ben)), (2, 1));
-        // Out of sight of the near one, whose square spoke of it last.
+        // Out of sight of the near one, whose cell was updated last.
         let number = run.number(ada);
         run.world_mut()
             .teleport(number, Vec3::new(-200.0, 0.1, 0.0));
@@ -366,7 +368,7 @@ fn what_a_player_built_stays_known_to_them_and_to_nobody_else() {
                 .count()
         };
         assert_eq!(owned_by(&run, number), 2);
-        // Whoever comes back has another number, and the same things.
+        // A player who rejoins has another number, and the same structures.
         run.leave(ada);
         run.for_ms(1_000);
         assert_eq!(owned_by(&run, 0), 2);
@@ -394,8 +396,9 @@ fn nothing_outside_the_radius_reaches_a_client() {
         let eye = run.server_character(near).feet;
         for state in known(&run, near) {
             let far = (state.place() - eye).length();
-            // The square that a thing is in may be 30 m away at its near side.
-            let allowed = 30.0 * (1.15 + SQUARE) + 2.0;
+            // The near side of an entity's cell may be 30 m away from the
+            // entity.
+            let allowed = 30.0 * (1.15 + CELL) + 2.0;
             let everywhere = far > allowed && state.definition == BEACON;
             seen_far += u32::from(everywhere);
             assert!(

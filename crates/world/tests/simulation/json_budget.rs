@@ -19,18 +19,18 @@ const ACK_AFTER: usize = 3;
 
 type Places = BTreeMap<u64, [f64; 3]>;
 
-/// A client as docs/protocol.md tells to write it.
+/// A client as docs/protocol/websocket.md describes it.
 struct Stranger {
     view: JsonView,
     world: Places,
-    kept: BTreeMap<u64, Places>,
+    baselines: BTreeMap<u64, Places>,
     /// The updates after which acknowledgements are on their way, and of what.
     acks: Option<VecDeque<(usize, u64)>>,
     updates: usize,
     bytes: usize,
     snapshots: usize,
-    /// How often each entity was told of.
-    told: BTreeMap<u64, u32>,
+    /// How often each entity was replicated.
+    replicated: BTreeMap<u64, u32>,
 }
 
 impl Stranger {
@@ -38,12 +38,12 @@ impl Stranger {
         Self {
             view: JsonView::new(player),
             world: Places::new(),
-            kept: BTreeMap::new(),
+            baselines: BTreeMap::new(),
             acks: acknowledges.then(VecDeque::new),
             updates: 0,
             bytes: 0,
             snapshots: 0,
-            told: BTreeMap::new(),
+            replicated: BTreeMap::new(),
         }
     }
 
@@ -65,26 +65,26 @@ impl Stranger {
         let snapshot: Json = serde_json::from_str(&text).expect("JSON");
         let before = std::mem::take(&mut self.world);
         if let Some(baseline) = snapshot["baseline"].as_u64() {
-            self.world = self.kept[&baseline].clone();
-            self.kept.retain(|tick, _| *tick >= baseline);
+            self.world = self.baselines[&baseline].clone();
+            self.baselines.retain(|tick, _| *tick >= baseline);
         }
         let movement = &snapshot["features"]["movement"];
         for entity in movement["entities"].as_array().expect("a list") {
             let id = entity["id"].as_u64().expect("an id");
             let axis = |axis: usize| entity["p"][axis].as_f64().expect("a place");
             self.world.insert(id, [axis(0), axis(1), axis(2)]);
-            *self.told.entry(id).or_default() += 1;
+            *self.replicated.entry(id).or_default() += 1;
         }
         for id in movement["removed"].as_array().expect("a list") {
             self.world.remove(&id.as_u64().expect("an id"));
         }
         for (id, place) in &self.world {
-            // Everybody walks towards -z.
+            // All players walk towards -z.
             let came_from = before.get(id).map_or(place[2], |place| place[2]);
             assert!(place[2] <= came_from + 1e-3, "{id} went back in time");
         }
         let tick = snapshot["tick"].as_u64().expect("a tick");
-        self.kept.insert(tick, self.world.clone());
+        self.baselines.insert(tick, self.world.clone());
         if let Some(acks) = &mut self.acks {
             acks.push_back((self.updates, tick));
         }
@@ -113,22 +113,16 @@ fn crowd() -> (World, Vec<u32>) {
     (world, numbers)
 }
 
-fn run(
-    world: &mut World,
-    everybody: &[u32],
-    input: CharacterInput,
-    seconds: u32,
-    s: &mut Stranger,
-) {
+fn run(world: &mut World, all: &[u32], input: CharacterInput, seconds: u32, s: &mut Stranger) {
     let first = world.tick() + 1;
     for at in 0..seconds * world.tick_hz() {
-        for number in everybody {
+        for number in all {
             let seq = first + at;
             world.receive_inputs(*number, &[NumberedInput { seq, input }]);
         }
         world.step();
         world.collect_changes();
-        if world.update_is_due(everybody[0]) {
+        if world.update_is_due(all[0]) {
             s.update(world);
         }
     }
@@ -136,53 +130,59 @@ fn run(
 
 #[test]
 fn a_crowd_fits_the_budget_and_the_far_waits() {
-    let (mut world, everybody) = crowd();
-    let mut stranger = Stranger::new(everybody[0], true);
-    run(&mut world, &everybody, walk(0.0), 2, &mut stranger);
+    let (mut world, all) = crowd();
+    let mut stranger = Stranger::new(all[0], true);
+    run(&mut world, &all, walk(0.0), 2, &mut stranger);
     (stranger.bytes, stranger.snapshots) = (0, 0);
-    stranger.told.clear();
-    run(&mut world, &everybody, walk(0.0), 25, &mut stranger);
+    stranger.replicated.clear();
+    run(&mut world, &all, walk(0.0), 25, &mut stranger);
     let per_s = stranger.bytes as f64 / 25.0;
     let budget = f64::from(BUDGET);
     println!("{per_s:.0} bytes/s in {} snapshots", stranger.snapshots);
     assert!(per_s < budget * 1.1, "{per_s} bytes a second");
     assert!(per_s > budget * 0.7, "and it is used: {per_s}");
-    let told = |numbers: &[u32]| {
+    let replicated = |numbers: &[u32]| {
         let entities = numbers.iter().filter_map(|number| world.entity_of(*number));
-        let told = entities.map(|id| stranger.told.get(&u64::from(id)).copied().unwrap_or(0));
-        f64::from(told.sum::<u32>()) / numbers.len() as f64
+        let replicated = entities.map(|id| {
+            stranger
+                .replicated
+                .get(&u64::from(id))
+                .copied()
+                .unwrap_or(0)
+        });
+        f64::from(replicated.sum::<u32>()) / numbers.len() as f64
     };
     let (own, near, far) = (
-        told(&everybody[..1]),
-        told(&everybody[1..=NEAR]),
-        told(&everybody[NEAR + 1..]),
+        replicated(&all[..1]),
+        replicated(&all[1..=NEAR]),
+        replicated(&all[NEAR + 1..]),
     );
-    println!("told of: own {own}, near {near:.1}, far {far:.1}");
+    println!("updates: own {own}, near {near:.1}, far {far:.1}");
     assert!(own >= stranger.snapshots as f64, "in every snapshot");
     assert!(near > far * 2.0, "near {near}, far {far}");
     assert!(far > 0.0, "far ones wait, but not for ever");
-    // They take turns: what was told once does not keep the others waiting.
-    let each: Vec<f64> = everybody[1..=NEAR].iter().map(|n| told(&[*n])).collect();
+    // They take turns: a recently updated entity does not delay the others.
+    let each: Vec<f64> = all[1..=NEAR].iter().map(|n| replicated(&[*n])).collect();
     let (least, most) = (
         each.iter().copied().reduce(f64::min),
         each.iter().copied().reduce(f64::max),
     );
-    println!("near ones were told of {least:?} to {most:?} times");
+    println!("near ones were updated {least:?} to {most:?} times");
     assert!(
         least
             .zip(most)
             .is_some_and(|(least, most)| least * 3.0 > most)
     );
 
-    // When nobody moves any more, everything arrives.
+    // When all players stand still, everything arrives.
     run(
         &mut world,
-        &everybody,
+        &all,
         CharacterInput::default(),
         10,
         &mut stranger,
     );
-    let seen = world.visible_from(everybody[0]);
+    let seen = world.visible_from(all[0]);
     assert_eq!(stranger.world.len(), seen.len());
     for state in seen {
         let (is, place) = (stranger.world[&u64::from(state.id)], state.place());
@@ -191,15 +191,16 @@ fn a_crowd_fits_the_budget_and_the_far_waits() {
     }
 }
 
-/// A full snapshot is everything in view: what it left out would never be told.
+/// A full snapshot is everything in view: anything left out would never be
+/// sent.
 #[test]
 fn who_never_acknowledges_gets_everything_each_time_and_less_often() {
-    let (mut world, everybody) = crowd();
-    let mut stranger = Stranger::new(everybody[0], false);
+    let (mut world, all) = crowd();
+    let mut stranger = Stranger::new(all[0], false);
     let mut snapshots = Vec::new();
     for _ in 0..8 {
-        run(&mut world, &everybody, walk(0.0), 1, &mut stranger);
-        assert_eq!(stranger.world.len(), everybody.len(), "all of them");
+        run(&mut world, &all, walk(0.0), 1, &mut stranger);
+        assert_eq!(stranger.world.len(), all.len(), "all of them");
         snapshots.push(stranger.snapshots);
     }
     let per_s = stranger.bytes as f64 / 8.0;
@@ -209,18 +210,18 @@ fn who_never_acknowledges_gets_everything_each_time_and_less_often() {
     assert!(snapshots[7] >= 4, "{snapshots:?}");
 }
 
-/// All of a large world at once takes the budget of seconds. Who acknowledges
-/// it has it, and is told at once of what happens there.
+/// Everything in a large world at once takes the budget of seconds. A client
+/// that acknowledges it receives updates from there at once.
 #[test]
-fn nobody_who_acknowledges_waits_for_what_the_first_snapshot_cost() {
-    let (mut world, everybody) = crowd();
-    let mut stranger = Stranger::new(everybody[0], true);
-    run(&mut world, &everybody, walk(0.0), 1, &mut stranger);
-    assert_eq!(stranger.world.len(), everybody.len());
+fn an_acknowledging_client_is_not_delayed_by_the_cost_of_the_first_snapshot() {
+    let (mut world, all) = crowd();
+    let mut stranger = Stranger::new(all[0], true);
+    run(&mut world, &all, walk(0.0), 1, &mut stranger);
+    assert_eq!(stranger.world.len(), all.len());
     assert!(stranger.snapshots >= 12, "{}", stranger.snapshots);
 }
 
-/// Something is always nearer; that must not keep the far waiting for ever.
+/// There is always a nearer entity; that must not delay the far ones forever.
 #[test]
 fn what_is_new_a_long_way_off_arrives_while_more_and_more_comes_up_nearby() {
     let scene = r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.2}}}},

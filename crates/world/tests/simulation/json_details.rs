@@ -1,5 +1,5 @@
-//! Attributes and looks in JSON: a client that applies what it is told has the
-//! same as one that speaks binary, and no more bytes than its budget.
+//! Attributes and looks in JSON: a client that applies them has the same state
+//! as a binary client, and receives no more bytes than its budget.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,13 +12,13 @@ use frolic_world::{InterestPolicy, JsonView, World};
 use serde_json::{Map, Value as Json, json};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 const SIGNS: usize = 8;
-/// What is told together.
+/// The entities of one update.
 const FIELDS: [&str; 4] = ["attributes", "color", "opacity", "scale"];
 
-/// Does to a sign what it is told to.
+/// Applies the requested change to a sign.
 const RULES: &str = r##"
 local signs = { World.Find("Old") }
 for number = 2, 8 do
@@ -43,19 +43,19 @@ fn game() -> Package {
     package(scene, &[("scripts/ServerScriptService/Rules.luau", RULES)])
 }
 
-/// What one client knows of each entity.
+/// The state of an entity at one client.
 type Known = BTreeMap<u64, Map<String, Json>>;
 
-/// A client as docs/protocol.md tells to write it.
+/// A client as docs/protocol/websocket.md describes it.
 struct Stranger {
     view: JsonView,
     world: Known,
-    kept: BTreeMap<u64, Known>,
+    snapshots: BTreeMap<u64, Known>,
     /// Acknowledgements on their way.
     acks: VecDeque<u64>,
     bytes: usize,
     /// Entities of the last snapshot.
-    told: Vec<Json>,
+    sent: Vec<Json>,
 }
 
 impl Stranger {
@@ -63,10 +63,10 @@ impl Stranger {
         Self {
             view: JsonView::new(player),
             world: Known::new(),
-            kept: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
             acks: VecDeque::new(),
             bytes: 0,
-            told: Vec::new(),
+            sent: Vec::new(),
         }
     }
 
@@ -84,25 +84,25 @@ impl Stranger {
         let snapshot: Json = serde_json::from_str(&text).expect("JSON");
         self.world = Known::new();
         if let Some(baseline) = snapshot["baseline"].as_u64() {
-            self.world = self.kept[&baseline].clone();
-            self.kept.retain(|tick, _| *tick >= baseline);
+            self.world = self.snapshots[&baseline].clone();
+            self.snapshots.retain(|tick, _| *tick >= baseline);
         }
         let movement = &snapshot["features"]["movement"];
-        self.told = movement["entities"].as_array().expect("a list").clone();
-        for told in &self.told {
-            let id = told["id"].as_u64().expect("an id");
-            let told = told.as_object().expect("an object");
+        self.sent = movement["entities"].as_array().expect("a list").clone();
+        for sent in &self.sent {
+            let id = sent["id"].as_u64().expect("an id");
+            let sent = sent.as_object().expect("an object");
             let entity = self.world.entry(id).or_default();
-            if told.contains_key("attributes") {
+            if sent.contains_key("attributes") {
                 FIELDS.iter().for_each(|field| drop(entity.remove(*field)));
             }
-            entity.extend(told.clone());
+            entity.extend(sent.clone());
         }
         for id in movement["removed"].as_array().expect("a list") {
             self.world.remove(&id.as_u64().expect("an id"));
         }
         let tick = snapshot["tick"].as_u64().expect("a tick");
-        self.kept.insert(tick, self.world.clone());
+        self.snapshots.insert(tick, self.world.clone());
         self.acks.push_back(tick);
     }
 
@@ -120,25 +120,25 @@ impl Stranger {
     }
 }
 
-/// The same as our own client is told.
+/// The same that our own client receives.
 fn in_json(details: &Details) -> Map<String, Json> {
-    let mut told = Map::new();
+    let mut sent = Map::new();
     let attributes = Value::Map(details.attributes.clone()).to_json();
-    told.insert("attributes".into(), attributes);
+    sent.insert("attributes".into(), attributes);
     let looks = &details.looks;
     if let Some([red, green, blue]) = looks.color {
-        told.insert(
+        sent.insert(
             "color".into(),
             json!(format!("#{red:02x}{green:02x}{blue:02x}")),
         );
     }
-    told.extend(
+    sent.extend(
         looks
             .opacity
             .map(|opacity| ("opacity".into(), json!(opacity))),
     );
-    told.extend(looks.scale.map(|scale| ("scale".into(), json!(scale))));
-    told
+    sent.extend(looks.scale.map(|scale| ("scale".into(), json!(scale))));
+    sent
 }
 
 fn turn(run: &mut Run, peer: usize, which: usize, what: &str, value: Value) {
@@ -187,38 +187,38 @@ fn who_applies_deltas_has_the_details_of_a_binary_client() {
         }
         let expected: Known = binary
             .iter()
-            .map(|(id, told)| (*id, in_json(told)))
+            .map(|(id, sent)| (*id, in_json(sent)))
             .collect();
         assert_eq!(expected.len(), SIGNS, "each was changed");
         assert_eq!(stranger.details(), expected, "seed {seed}");
     }
 }
 
-/// An attribute that is gone is gone for a client too, also the last one; and
-/// what did not change is not told.
+/// A removed attribute is removed at a client too, also the last one; unchanged
+/// ones are not sent.
 #[test]
-fn attributes_are_told_whole_when_they_change_and_only_then() {
+fn attributes_are_sent_whole_and_only_when_they_change() {
     let mut run = Run::new(&game(), 1, Quality::GOOD);
     let ada = run.join("Ada");
     let mut stranger = Stranger::new(run.number(ada));
     run.for_ms(200);
     stranger.update(run.world(), 0);
     assert_eq!(stranger.details(), Known::new(), "all is as defined");
-    let told = |run: &mut Run, stranger: &mut Stranger| {
+    let sent = |run: &mut Run, stranger: &mut Stranger| {
         run.for_ms(50);
         stranger.update(run.world(), 0);
         stranger.details().remove(&3)
     };
     turn(&mut run, ada, 1, "Lit", Value::Bool(true));
     let both = json!({"attributes": {"Text": "new", "Lit": true}});
-    let known = told(&mut run, &mut stranger);
+    let known = sent(&mut run, &mut stranger);
     assert_eq!(known.as_ref(), both.as_object());
 
     turn(&mut run, ada, 1, "Color", Value::String("#0a0bff".into()));
     turn(&mut run, ada, 1, "Text", Value::Nil);
     turn(&mut run, ada, 1, "Lit", Value::Nil);
     let empty = json!({"attributes": {}, "color": "#0a0bff"});
-    assert_eq!(told(&mut run, &mut stranger).as_ref(), empty.as_object());
+    assert_eq!(sent(&mut run, &mut stranger).as_ref(), empty.as_object());
     let mut whole = Stranger::new(run.number(ada));
     whole.update(run.world(), 0);
     assert_eq!(
@@ -227,11 +227,11 @@ fn attributes_are_told_whole_when_they_change_and_only_then() {
         "the same in a full one"
     );
 
-    // It moves, and that is all there is to tell.
+    // It moves, and nothing else is sent.
     turn(&mut run, ada, 1, "Position", Value::Vector([1.0, 2.0, 3.0]));
-    assert_eq!(told(&mut run, &mut stranger).as_ref(), empty.as_object());
-    let moved = stranger.told.iter().find(|entity| entity["id"] == 3);
-    let moved = moved.and_then(Json::as_object).expect("told of");
+    assert_eq!(sent(&mut run, &mut stranger).as_ref(), empty.as_object());
+    let moved = stranger.sent.iter().find(|entity| entity["id"] == 3);
+    let moved = moved.and_then(Json::as_object).expect("an update of it");
     assert_eq!(moved["p"], json!([1.0, 2.0, 3.0]));
     assert!(
         FIELDS.iter().all(|field| !moved.contains_key(*field)),
@@ -255,8 +255,8 @@ fn long_attributes_of_many_wait_for_their_turn() {
         stranger.update(run.world(), 0);
     }
     for which in 1..=SIGNS {
-        // Twice as long in JSON, and more than may be saved up: it goes when it
-        // is first in line.
+        // Twice as long in JSON, and more than the budget may accumulate: it is
+        // sent when it is first in the queue.
         let text = "\n".repeat(7_000);
         turn(&mut run, ada, which, "Text", Value::String(text));
     }
@@ -272,7 +272,7 @@ fn long_attributes_of_many_wait_for_their_turn() {
     assert_eq!(arrived.last(), Some(&SIGNS), "{arrived:?}");
     let first = arrived.iter().position(|known| *known == SIGNS);
     let seconds = first.expect("all of them") as f64 / 20.0;
-    // Each is told twice: the acknowledgement comes an update later.
+    // Each is sent twice: the acknowledgement arrives an update later.
     let least = (SIGNS * 14_000) as f64 / f64::from(BUDGET);
     assert!(seconds > least * 0.8, "all of it within {seconds} s");
     let per_s = stranger.bytes as f64 / 40.0;

@@ -1,6 +1,5 @@
-//! Shots at what was: they hit nobody in another life than the one that the
-//! shooter saw, nobody who was put far away since, and nothing longer ago than
-//! was seen.
+//! Lag-compensated shots never hit a player in another life than the shooter
+//! saw, a player teleported since, or a state older than the shooter saw.
 
 use frolic_package::Package;
 use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
@@ -24,7 +23,8 @@ end)
 Network.OnClientEvent("Take", function(player, weapon) player.Weapon = weapon end)
 Network.OnClientEvent("Dead", function(player, seconds) Players.RespawnSeconds = seconds end)
 Network.OnClientEvent("Die", function(player) player.Kill() end)
--- Two shots that arrive in the same tick, at somebody who may just be born.
+-- Two shots that arrive in the same tick, at a player who may just have
+-- spawned.
 Network.OnClientEvent("Both", function(player, bornNow)
     if bornNow then player.Respawn() end
     local at = player.Character.Position + Vector3.new(0, 1, 0)
@@ -158,7 +158,7 @@ fn further_shots_at_who_was_killed_do_not_kill_again() {
 }
 
 #[test]
-fn of_two_shots_in_one_tick_the_second_hits_nobody_who_is_born_by_then() {
+fn of_two_shots_in_one_tick_the_second_misses_a_player_who_spawned_meanwhile() {
     for born_now in [false, true] {
         for dead_s in [0.0, 1.0] {
             let (mut range, ada, ben) = duel("Needle");
@@ -169,8 +169,8 @@ fn of_two_shots_in_one_tick_the_second_hits_nobody_who_is_born_by_then() {
             let events = &range.events;
             assert_eq!(range.count("Died", &text("Ben")), 1, "{events:?}");
             assert_eq!(range.count("Hit", &text("Ben")), 1, "{events:?}");
-            // The other one met nobody.
-            let nobody = (
+            // The other one hit no player.
+            let miss = (
                 "Hit".to_owned(),
                 vec![
                     Value::Nil,
@@ -179,7 +179,7 @@ fn of_two_shots_in_one_tick_the_second_hits_nobody_who_is_born_by_then() {
                     Value::Bool(false),
                 ],
             );
-            assert!(events.contains(&nobody), "{events:?}");
+            assert!(events.contains(&miss), "{events:?}");
         }
     }
 }
@@ -253,7 +253,7 @@ fn who_does_not_say_what_they_see_sees_the_far_as_late_as_the_near() {
             seen.position(target).expect("is there")
         };
         assert!((seen - then).length() < 0.01, "{seen} is not {then}");
-        // What is fired in the next tick meets who was there a tick later.
+        // A shot of the next tick hits players as they were a tick later.
         let from = places[places.len() - ago] + Vec3::new(0.0, 1.0, 3.0);
         let direction = Value::Vector([0.0, 0.0, -1.0]);
         range.say(

@@ -2,7 +2,6 @@
 //! delays, repeats and reorders, and nothing that depends on the wall clock.
 //! Every run is decided by its seed, so a failure repeats exactly.
 
-mod acquainted;
 mod arrival_of_inputs;
 mod arriving;
 mod bytes;
@@ -12,13 +11,14 @@ mod feel;
 mod harness;
 mod interacting;
 mod interest;
+mod introductions;
 mod json_budget;
 mod json_details;
-mod lasting;
-mod link;
 mod lives;
 mod meshes;
+mod network;
 mod npcs;
+mod persistence;
 mod physics;
 mod presence;
 mod reach;
@@ -44,10 +44,10 @@ use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
 use frolic_sim::{Buttons, CharacterInput, Vec3};
 use harness::{Run, obby, package, walk};
-use link::Quality;
+use network::Quality;
 
 #[test]
-fn a_client_sees_exactly_what_the_server_has_once_the_line_heals() {
+fn a_client_converges_to_the_server_once_the_connection_heals() {
     for seed in 1..=8 {
         let mut run = Run::new(&obby(), seed, Quality::AWFUL);
         let (a, b) = (run.join("Ada"), run.join("Ben"));
@@ -145,7 +145,7 @@ fn the_same_inputs_and_seed_give_the_same_world() {
 }
 
 #[test]
-fn whoever_leaves_is_gone_everywhere() {
+fn a_player_who_leaves_is_gone_everywhere() {
     let mut run = Run::new(&obby(), 2, Quality::BAD);
     let (a, b) = (run.join("Ada"), run.join("Ben"));
     run.for_ms(2_000);
@@ -158,7 +158,7 @@ fn whoever_leaves_is_gone_everywhere() {
 }
 
 #[test]
-fn noise_on_the_line_never_takes_a_client_down() {
+fn noise_on_the_connection_never_crashes_a_client() {
     let mut run = Run::new(&obby(), 4, Quality::GOOD);
     let player = run.join("Ada");
     run.for_ms(1_000);
@@ -211,9 +211,9 @@ fn triggers_and_scripts_reach_spawned_things() {
         ball.position.x > 3.0 && (ball.velocity.x - 10.0).abs() < 0.1,
         "{ball:?}"
     );
-    let heard = run
+    let received = run
         .take_events(player)
         .into_iter()
         .any(|event| matches!(event, ClientEvent::Remote { name, .. } if name == "PlaySound"));
-    assert!(heard, "the broadcast arrived");
+    assert!(received, "the broadcast arrived");
 }

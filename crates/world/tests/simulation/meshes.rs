@@ -9,7 +9,7 @@ use frolic_sim::random::Random;
 use frolic_sim::{CharacterInput, Vec3};
 
 use crate::harness::{Run, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 const SIDE: usize = 25;
 

@@ -1,5 +1,5 @@
-//! NPCs in whole worlds: what they see and hear, what they are about, and what
-//! scripts and clients learn of it.
+//! NPCs in whole worlds: what they see and hear, what they do, and what scripts
+//! and clients learn of it.
 
 mod blocks;
 mod crowd;
@@ -13,7 +13,7 @@ use frolic_sim::{Buttons, CharacterInput, Vec3};
 use frolic_world::{JsonView, NpcReport, PlayerNumber, World, WorldOptions};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// A meadow with a spawn point, and more entities.
 fn scene(more: &str) -> String {
@@ -140,7 +140,7 @@ fn does_not_see_through_a_wall_but_over_a_low_one() {
 }
 
 #[test]
-fn suspicion_rises_faster_when_near_and_falls_when_nobody_is_there() {
+fn suspicion_rises_faster_when_near_and_falls_without_a_target() {
     let alerted_after = |distance: f32| {
         let mut stage = Stage::new(&[guard("")]);
         stage.player("Ada", [0.0, 0.0, -distance]);
@@ -166,7 +166,7 @@ fn near_home(stage: &Stage) -> bool {
 }
 
 #[test]
-fn teams_hiding_and_hearing() {
+fn teams_hiding_and_noise() {
     let suspicion = |settings: &str, script: &str, feet: [f32; 3], runs: bool| {
         let mut stage = Stage::with_script(&[guard(settings)], script);
         let ada = stage.player("Ada", feet);

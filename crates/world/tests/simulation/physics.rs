@@ -8,7 +8,7 @@ use frolic_sim::{CharacterInput, Vec3};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 const GROUND: &str = r#"{"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[200,1,200]}}},
     {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,6]},"SpawnPoint":{}}}"#;
@@ -64,7 +64,7 @@ fn put(run: &mut Run, player: usize, feet: Vec3) {
     run.world_mut().teleport(number, feet);
 }
 
-/// What scripts printed, and no errors among it.
+/// The prints of scripts, which must contain no errors.
 fn printed(world: &mut World) -> Vec<String> {
     let logs = world.take_logs();
     logs.into_iter().map(|line| line.message).collect()
@@ -138,7 +138,7 @@ fn a_player_pushes_what_is_light_and_not_what_is_heavy() {
         assert!(moves || place.z > 1.6, "{mass} kg: {place}");
         assert!(
             feet.z - place.z > 0.85,
-            "nobody walks into it: {feet} {place}"
+            "characters cannot walk into it: {feet} {place}"
         );
         run.steer(player, CharacterInput::default());
         run.for_ms(3_000);
@@ -170,7 +170,7 @@ fn a_player_stands_on_a_stack_and_it_still_sleeps() {
 }
 
 #[test]
-fn whoever_stands_on_a_moving_body_is_carried() {
+fn a_character_on_a_moving_body_is_carried() {
     let raft = r#"{"id":50,"name":"Raft","components":{"Transform":{"position":[0,0.25,0]},"Shape":{"type":"box","size":[4,0.5,4]},"Body":{"type":"dynamic","friction":0,"mass":500}}}"#;
     let script = server(r#"task.wait(3) World.Find("Raft").SetVelocity(Vector3.new(3, 0, 0))"#);
     let mut run = Run::new(&scene(raft, &script), 4, Quality::GOOD);
@@ -189,7 +189,7 @@ fn whoever_stands_on_a_moving_body_is_carried() {
 }
 
 #[test]
-fn a_rolling_ball_is_drawn_evenly_on_a_bad_line() {
+fn a_rolling_ball_is_drawn_evenly_on_a_bad_connection() {
     let ball = r#"{"id":60,"name":"Ball","components":{"Transform":{"position":[-40,0.5,0]},"Shape":{"type":"sphere","radius":0.5},"Body":{"type":"dynamic","friction":0,"mass":5}}}"#;
     let script = server(r#"task.wait(2) World.Find("Ball").SetVelocity(Vector3.new(6, 0, 0))"#);
     for seed in [7, 8] {
@@ -265,7 +265,7 @@ fn nothing_goes_through_a_thin_wall() {
 }
 
 #[test]
-fn scripts_push_measure_and_hear_bodies() {
+fn scripts_push_and_measure_bodies_and_receive_their_events() {
     let things = r#"{"id":80,"name":"Crate","components":{"Transform":{"position":[0,3,0]},"Shape":{"type":"box","size":[1,1,1]},"Body":{"type":"dynamic","mass":4}}},
         {"id":81,"name":"Zone","components":{"Transform":{"position":[20,1,0]},"Shape":{"type":"box","size":[0.05,2,6]},"Trigger":{}}},
         {"id":82,"name":"Post","components":{"Transform":{"position":[0,1,-6]},"Shape":{"type":"box","size":[1,2,1]},"Script":{"path":"Workspace/Post.luau"}}}"#;
@@ -367,7 +367,11 @@ fn gravity_can_be_changed_and_clients_fall_with_it() {
         .client(late)
         .welcomed()
         .map(|welcome| welcome.character.gravity);
-    assert_eq!(gravity, Some(2.0), "whoever joins later knows as well");
+    assert_eq!(
+        gravity,
+        Some(2.0),
+        "a player who joins later receives it as well"
+    );
 }
 
 #[test]

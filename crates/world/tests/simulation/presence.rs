@@ -1,5 +1,5 @@
-//! Who is here, who is away and who has left; and that being away changes
-//! nothing but what others are shown.
+//! Presence: connected, away and left; being away changes only what other
+//! players see.
 
 use frolic_package::Package;
 use frolic_protocol::{PlayerInfo, ServerMessage};
@@ -10,7 +10,8 @@ use serde_json::{Value as Json, json};
 use crate::harness::package;
 use crate::sight::snapshot;
 
-/// Figures that change all the time: others are told of players again and again.
+/// Values that change all the time, so that players are replicated in every
+/// update.
 const COUNTING: &str = r##"
 function OnTick(dt)
     for _, player in Players:GetPlayers() do
@@ -39,25 +40,25 @@ fn load() -> World {
     World::load(&game(), options).expect("the world loads")
 }
 
-/// One tick, as the game server does it; who was told of in it.
+/// One tick, as in the game server; returns the players replicated in it.
 fn step(world: &mut World) -> Vec<PlayerInfo> {
     world.step();
-    let mut told = Vec::new();
+    let mut sent = Vec::new();
     for outgoing in world.take_outbox() {
         if let ServerMessage::Presence(players) = outgoing.message {
-            told.extend(players);
+            sent.extend(players);
         }
     }
-    told.extend(world.take_reconnected());
+    sent.extend(world.take_reconnected());
     world.collect_changes();
-    told
+    sent
 }
 
-/// How a JSON client is told of a player, who holds the last snapshot.
+/// A player's entry at a JSON client that holds the last snapshot.
 fn shown(world: &World, view: &mut JsonView, name: &str) -> Option<Json> {
-    let told = snapshot(world, view);
-    view.acknowledge(told["tick"].as_u64().expect("a tick") as u32);
-    let players = told["features"]["presence"]["players"].as_array()?;
+    let sent = snapshot(world, view);
+    view.acknowledge(sent["tick"].as_u64().expect("a tick") as u32);
+    let players = sent["features"]["presence"]["players"].as_array()?;
     players.iter().find(|one| one["name"] == name).cloned()
 }
 
@@ -68,20 +69,20 @@ fn online_says_who_has_a_connection_and_left_who_is_gone() {
     let ben = world.join("user_2".into(), "Ben".into());
     let mut view = JsonView::new(ada);
     step(&mut world);
-    let first = shown(&world, &mut view, "Ben").expect("everybody is told of");
+    let first = shown(&world, &mut view, "Ben").expect("all players are replicated");
     assert_eq!(
         (&first["online"], &first["number"]),
         (&json!(true), &json!(ben))
     );
 
     world.set_connected(ben, false);
-    let told = step(&mut world);
-    let last = told.iter().rfind(|info| info.number == ben);
+    let sent = step(&mut world);
+    let last = sent.iter().rfind(|info| info.number == ben);
     assert!(
         last.is_some_and(|info| !info.online && !info.left),
-        "{told:?}"
+        "{sent:?}"
     );
-    let away = shown(&world, &mut view, "Ben").expect("news");
+    let away = shown(&world, &mut view, "Ben").expect("an update");
     assert_eq!((&away["online"], away.get("left")), (&json!(false), None));
     let full = shown(&world, &mut JsonView::new(ada), "Ben").expect("in the world");
     assert_eq!(full["online"], json!(false));
@@ -89,25 +90,26 @@ fn online_says_who_has_a_connection_and_left_who_is_gone() {
 
     world.set_connected(ben, true);
     world.set_connected(ben, true);
-    let told = step(&mut world);
+    let sent = step(&mut world);
     assert!(
-        told.iter()
+        sent.iter()
             .rfind(|info| info.number == ben)
             .is_some_and(|info| info.online)
     );
-    let back = shown(&world, &mut view, "Ben").expect("news");
+    let back = shown(&world, &mut view, "Ben").expect("an update");
     assert_eq!((&back["online"], back.get("left")), (&json!(true), None));
 
-    // Gone while away, in the same tick: it is the last that is told.
+    // The player leaves while away, in the same tick: only the last state is
+    // sent.
     world.set_connected(ben, false);
     world.leave(ben);
-    let told = step(&mut world);
-    let last = told.iter().rfind(|info| info.number == ben);
+    let sent = step(&mut world);
+    let last = sent.iter().rfind(|info| info.number == ben);
     assert!(
         last.is_some_and(|info| !info.online && info.left),
-        "{told:?}"
+        "{sent:?}"
     );
-    let gone = shown(&world, &mut view, "Ben").expect("news");
+    let gone = shown(&world, &mut view, "Ben").expect("an update");
     assert_eq!(
         (&gone["online"], &gone["left"]),
         (&json!(false), &json!(true))
@@ -137,7 +139,7 @@ fn being_away_changes_nothing_in_the_world_and_is_in_no_recording() {
 
 /// Columns of the leaderboard are in the order in which a game first set them.
 #[test]
-fn leaderstats_keep_the_order_in_which_they_were_set() {
+fn leaderstats_retain_the_order_in_which_they_were_set() {
     let script = r#"Players.PlayerJoined:Connect(function(player)
         player.leaderstats.Wins = 1
         player.leaderstats.Falls = 2

@@ -1,5 +1,5 @@
-//! The ground where the game sets a radius: changes outside are told
-//! when one comes near, and the ground under one's feet in time.
+//! Terrain where the game sets a radius: changes outside it are sent when a
+//! player comes near, and chunks under the feet in time.
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::terrain::{
@@ -34,7 +34,7 @@ fn ground(radius: Option<f32>) -> World {
     World::load(&package(BLOCKS, &[]), options).expect("the world loads")
 }
 
-/// Digs below a player's feet, and has it kept. Gives what is told of it.
+/// Digs below a player's feet and persists it. Returns the messages about it.
 fn dig(world: &mut World, player: PlayerNumber) -> TerraformApplied {
     let [x, _, z] = feet(world, player).to_array();
     let op = TerrainOp {
@@ -48,7 +48,7 @@ fn dig(world: &mut World, player: PlayerNumber) -> TerraformApplied {
     world.terraform(player, &op).expect("it may be dug there");
     world.step();
     let seq = world.take_ops().last().expect("an operation").seq;
-    world.ops_kept(seq);
+    world.ops_persisted(seq);
     let outbox = world.take_outbox();
     outbox
         .into_iter()
@@ -56,7 +56,7 @@ fn dig(world: &mut World, player: PlayerNumber) -> TerraformApplied {
             ServerMessage::TerraformApplied(applied) => Some(applied),
             _ => None,
         })
-        .expect("it is told")
+        .expect("it is sent")
 }
 
 /// All chunks that a client gets in a while.
@@ -70,7 +70,7 @@ fn chunks(world: &mut World, view: &mut TerrainView) -> Vec<[i32; 3]> {
 }
 
 #[test]
-fn changes_of_the_ground_outside_the_radius_are_told_when_one_comes_near() {
+fn terrain_changes_outside_the_radius_are_sent_when_a_player_comes_near() {
     for (radius, far) in [(Some(RADIUS_M), false), (None, true)] {
         let mut world = ground(radius);
         let ada = join(&mut world, "Ada", [0.5, 8.0, 0.5]);
@@ -78,12 +78,12 @@ fn changes_of_the_ground_outside_the_radius_are_told_when_one_comes_near() {
         let applied = dig(&mut world, ben);
         let chunk = applied.chunks[0].chunk;
         let mut view = TerrainView::new(ada);
-        assert_eq!(view.hears(&world, &applied.chunks), far);
+        assert_eq!(view.receives(&world, &applied.chunks), far);
         assert_eq!(view.may_ask(&world, chunk), far);
-        // Who comes in later gets chunks instead of operations.
+        // A player who comes near later receives chunks instead of operations.
         let mut late = TerrainView::new(ada);
         assert_eq!(chunks(&mut world, &mut late).contains(&chunk), far);
-        assert!(TerrainView::new(ben).hears(&world, &applied.chunks));
+        assert!(TerrainView::new(ben).receives(&world, &applied.chunks));
         assert!(view.may_ask(&world, [0, 0, 0]), "the ground below");
         if !far {
             world.teleport(ada, Vec3::new(115.5, 8.0, 0.5));
@@ -93,7 +93,7 @@ fn changes_of_the_ground_outside_the_radius_are_told_when_one_comes_near() {
     }
 }
 
-/// Whoever falls is at the bottom before the next look at the ground.
+/// A falling player reaches the bottom before the next terrain search.
 #[test]
 fn the_ground_far_below_is_known_in_spite_of_a_radius() {
     let mut world = ground(Some(10.0));
@@ -101,7 +101,7 @@ fn the_ground_far_below_is_known_in_spite_of_a_radius() {
     let ben = join(&mut world, "Ben", [0.5, 8.0, 3.5]);
     let applied = dig(&mut world, ben);
     world.teleport(ada, Vec3::new(0.5, 60.0, 0.5));
-    assert!(TerrainView::new(ada).hears(&world, &applied.chunks));
+    assert!(TerrainView::new(ada).receives(&world, &applied.chunks));
 }
 
 #[test]

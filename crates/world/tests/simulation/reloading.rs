@@ -58,7 +58,7 @@ fn steps(world: &mut World, count: u32) {
     }
 }
 
-/// What `Broadcast('Count', n)` said since the last call.
+/// The values of `Broadcast('Count', n)` since the last call.
 fn counts(world: &mut World) -> Vec<f64> {
     let numbers = world.take_outbox().into_iter();
     let numbers = numbers.filter_map(|outgoing| match outgoing.message {
@@ -105,12 +105,12 @@ fn a_file_that_does_not_compile_changes_nothing_not_even_the_others() {
     steps(&mut world, 2);
     assert_eq!(counts(&mut world), [1.0, 2.0, 3.0]);
     assert_eq!(world.script_version(), 1);
-    let told = of_level(&mut world, LogLevel::Error);
-    assert_eq!(told[0].source_line.as_deref(), Some("local = 5"));
+    let sent = of_level(&mut world, LogLevel::Error);
+    assert_eq!(sent[0].source_line.as_deref(), Some("local = 5"));
 }
 
 #[test]
-fn every_line_names_the_revision_and_the_script_it_came_from() {
+fn every_log_line_names_its_revision_and_script() {
     let (mut world, package) = world("print('one')");
     let first = of_level(&mut world, LogLevel::Info)
         .remove(0)
@@ -156,9 +156,9 @@ fn scripts_that_raise_errors_go_again_with_the_state_of_before() {
     assert!(reason.contains("errors rose"), "{reason}");
     assert_eq!(world.revision(), package.revision);
     assert_eq!(world.script_version(), 3);
-    let told = of_level(&mut world, LogLevel::Warn);
+    let sent = of_level(&mut world, LogLevel::Warn);
     assert!(
-        told.iter()
+        sent.iter()
             .any(|line| line.message.contains("swapped back from revision bad"))
     );
     world.step();

@@ -16,7 +16,7 @@ use frolic_world::replay::{Ending, RecordOptions, replay};
 use frolic_world::{World, WorldOptions};
 
 use crate::harness::Run;
-use crate::link::Quality;
+use crate::network::Quality;
 
 const SCENE: &str = r#"{
   "format": 1,
@@ -80,12 +80,12 @@ fn steps(world: &mut World, count: u32) {
     for _ in 0..count {
         world.step();
         let newest = world.newest_op();
-        world.ops_kept(newest);
+        world.ops_persisted(newest);
     }
 }
 
 #[test]
-fn a_world_learns_casts_and_tells() {
+fn a_world_learns_and_casts_spells_and_reports_casts() {
     let mut world = World::load(&game(true), WorldOptions::default()).expect("it loads");
     steps(&mut world, 5);
     let place = [3.0, 7.0, 3.0];
@@ -133,7 +133,7 @@ fn a_world_learns_casts_and_tells() {
     );
     steps(&mut world, 65);
     assert_eq!(refused(&mut world, None), "spell_cost");
-    // Somebody else has their own.
+    // Another player has their own.
     assert!(
         world
             .cast_from_outside("user_2", "dig", None, at(place))
@@ -200,7 +200,7 @@ fn what_a_world_does_not_learn() {
     // One that was taken down goes at once, and comes again when it is taught.
     assert!(world.forget("spell-4").is_some());
     assert!(!known(&mut world, "spell-4"));
-    assert!(world.forget("spell-4").is_none() && world.forget("never-heard-of").is_none());
+    assert!(world.forget("spell-4").is_none() && world.forget("never-learned").is_none());
     let again = lesson("spell-4", "rev_1", DIG);
     world.learn(&again).expect("it may");
     assert!(known(&mut world, "spell-4"));
@@ -246,9 +246,9 @@ fn the_ground_changes_from_outside_by_the_rules_and_is_cleared() {
         Material::AIR,
         "the client has it, too"
     );
-    let heard = run.take_events(ada);
+    let received = run.take_events(ada);
     assert!(
-        heard
+        received
             .iter()
             .any(|event| matches!(event, ClientEvent::Terrain { .. }))
     );
@@ -289,7 +289,7 @@ fn what_happens_from_outside_is_logged_and_replayed() {
         world.step();
         log.extend(world.take_ops());
         let newest = world.newest_op();
-        world.ops_kept(newest);
+        world.ops_persisted(newest);
         recording.extend(world.take_recording());
     }
     let by: Vec<Option<&str>> = log.iter().map(|op| op.by.as_deref()).collect();
@@ -298,7 +298,7 @@ fn what_happens_from_outside_is_logged_and_replayed() {
     assert_eq!(block(&world, [9, 12, 9]), Material::AIR);
     assert_ne!(block(&world, [9, 14, 9]), Material::AIR);
     // A process that is made from the log has the same ground.
-    let saved = frolic_protocol::keep::SavedWorld {
+    let saved = frolic_protocol::persist::SavedWorld {
         ops: log,
         ..Default::default()
     };

@@ -14,7 +14,7 @@ use frolic_world::replay::{
 use frolic_world::{World, WorldOptions};
 
 use crate::harness::{Run, obby, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 fn recorded(package: &Package, seed: u64, hash_every_ticks: Option<u32>) -> Run {
     let options = WorldOptions {
@@ -181,8 +181,8 @@ fn a_session_done_again_is_the_same_at_every_tick() {
     }
 }
 
-/// What a world refused is not in a recording. So what it takes in must not
-/// depend on how often it was asked meanwhile.
+/// Refused inputs are not in a recording. So the inputs a world accepts must
+/// not depend on how many were refused.
 #[test]
 fn what_was_refused_between_changes_nothing() {
     let game = package(
@@ -362,7 +362,7 @@ fn forged_records_cannot_do_what_no_host_does() {
 }
 
 #[test]
-fn a_script_that_was_stopped_is_told_of() {
+fn a_stopped_script_is_logged() {
     let game = package(
         r#"{"format":1,"prefabs":{},"entities":[]}"#,
         &[(
@@ -395,7 +395,8 @@ fn a_script_that_was_stopped_is_told_of() {
     assert_eq!((difference.tick, report.replay_cut_at), (cut_at, None));
 }
 
-/// Who puts a player elsewhere does it to the world: it is in the recording.
+/// A caller that moves a player from outside changes the world: it is in the
+/// recording.
 #[test]
 fn a_player_who_was_put_elsewhere_is_there_in_the_replay() {
     let game = obby();

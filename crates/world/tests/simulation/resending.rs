@@ -1,4 +1,4 @@
-//! What is sent again on a line that loses packets, and what is not.
+//! What is resent on a lossy connection, and what is not.
 
 use std::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use frolic_protocol::PacketAck;
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
-/// A square full of balls that rest, and nobody in it.
+/// A cell full of balls at rest, without players.
 const SCENE: &str = r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.2}}}},
     "entities":[
     {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
@@ -18,15 +18,15 @@ const BALLS: (&str, &str) = (
     r#"for i = 1, 120 do World.Spawn("Ball", Vector3.new(40 + i % 10, 1, 2 + i // 10)) end"#,
 );
 
-/// In how many packets all of them come within four seconds, when an
-/// acknowledgement takes so many ticks, or never comes.
-fn times_told(ack_ticks: Option<usize>) -> usize {
+/// Number of packets in which all of them arrive within four seconds, when an
+/// acknowledgement takes `ack_ticks`, or never comes.
+fn packets_sent(ack_ticks: Option<usize>) -> usize {
     let game = package(SCENE, &[BALLS]);
     let mut world = World::load(&game, WorldOptions::default()).expect("the world loads");
     let player = world.join("p".into(), "P".into());
     let mut view = ClientView::new(player, Delivery::Lossy);
     let mut on_the_way = VecDeque::from(vec![None; ack_ticks.unwrap_or(0)]);
-    let (mut newest, mut told) = (None, 0);
+    let (mut newest, mut sent) = (None, 0);
     for _ in 0..4 * 60 {
         on_the_way.push_back(newest);
         if let Some(Some(newest)) = on_the_way.pop_front().filter(|_| ack_ticks.is_some()) {
@@ -39,28 +39,28 @@ fn times_told(ack_ticks: Option<usize>) -> usize {
             world.snapshot(&mut view, 0, &mut |packet| {
                 let header = frolic_protocol::snapshot::header(packet).expect("a snapshot");
                 newest = header.number;
-                told += usize::from(packet.len() > 1_000);
+                sent += usize::from(packet.len() > 1_000);
             });
         }
     }
-    told
+    sent
 }
 
 /// 200 ms there and back, 30 ms of jitter each way, and some ticks and
 /// frames that it waits for at either end.
 #[test]
 fn what_rests_is_sent_once_while_its_acknowledgement_is_on_the_way() {
-    assert_eq!(times_told(Some(17)), 1);
+    assert_eq!(packets_sent(Some(17)), 1);
 }
 
 #[test]
 fn what_is_never_acknowledged_is_sent_again() {
-    let times = times_told(None);
+    let times = packets_sent(None);
     assert!((4..=20).contains(&times), "{times}");
 }
 
-/// Snapshots are datagrams and overtake a scene that is large: what they tell
-/// must not come again and again beside it.
+/// Snapshots are datagrams and overtake a large scene: their contents must not
+/// be resent again and again beside it.
 #[test]
 fn what_comes_before_the_scene_is_sent_once() {
     let many = BALLS.1.replace("120", "250");

@@ -1,5 +1,5 @@
-//! Whoever loses their line in the middle of things and comes back ends
-//! with the world as it is, and has heard everything once.
+//! A player who loses the connection at any moment and resumes ends with the
+//! current world, and has received every message exactly once.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use frolic_world::{Delivery, InterestPolicy, JsonView};
 use serde_json::Value as Json;
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// How often something is said in either direction.
 const TURNS: u32 = 60;
@@ -87,17 +87,17 @@ fn fair(seed: u64) -> Package {
     )
 }
 
-/// What a page would have by now.
+/// The state that a page would have by now.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Heard {
-    /// Of this connection, as the entities are told anew on each.
+struct Received {
+    /// Of this connection, because entities are resent on each.
     details: BTreeMap<u32, Details>,
     said: Vec<f64>,
     counts: Vec<f64>,
     lost: Vec<String>,
 }
 
-impl Heard {
+impl Received {
     fn listen(&mut self, run: &mut Run, player: usize) {
         for event in run.take_events(player) {
             match event {
@@ -123,16 +123,16 @@ impl Heard {
     }
 }
 
-/// Everybody runs about, the line is lost again and again, and in the end all
+/// All players run about, connections break again and again, and in the end all
 /// is quiet.
-fn play(policy: Option<InterestPolicy>, delivery: Delivery, seed: u64) -> (Run, usize, Heard) {
+fn play(policy: Option<InterestPolicy>, delivery: Delivery, seed: u64) -> (Run, usize, Received) {
     let mut run = Run::with_interest(&fair(seed), seed, Quality::AWFUL, policy);
     run.delivery = delivery;
     run.scene_late_ms = (seed % 3) as f64 * 700.0;
     let player = run.join("Ada");
     run.join("Ben");
     let mut random = Random::new(seed);
-    let mut heard = Heard::default();
+    let mut received = Received::default();
     let mut away_turns = None;
     let (mut said, mut losses) = (0, 0);
     for _ in 0..TURNS {
@@ -142,9 +142,10 @@ fn play(policy: Option<InterestPolicy>, delivery: Delivery, seed: u64) -> (Run, 
             CharacterInput::new(0.0, 1.0, yaw, 0.1, Buttons::RUN),
         );
         match away_turns {
-            // Sometimes the next line is lost before the scene has come.
+            // Sometimes the next connection breaks before the scene has
+            // arrived.
             None if random.below(6) == 0 => {
-                run.lose_line(player);
+                run.disconnect(player);
                 losses += 1;
                 away_turns = Some(random.below(6));
             }
@@ -160,7 +161,7 @@ fn play(policy: Option<InterestPolicy>, delivery: Delivery, seed: u64) -> (Run, 
             run.client_mut(player).fire_server("Say".to_owned(), args);
         }
         run.for_ms(TURN_MS);
-        heard.listen(&mut run, player);
+        received.listen(&mut run, player);
     }
     assert!(losses > 2, "seed {seed}: {losses} losses");
     run.heal();
@@ -168,11 +169,11 @@ fn play(policy: Option<InterestPolicy>, delivery: Delivery, seed: u64) -> (Run, 
         run.reconnect(player);
     }
     run.steer(player, CharacterInput::default());
-    // What waits to be said leaves at the pace that a server takes; and whoever
-    // stands still looks around again after ten seconds.
+    // Queued messages leave at the server's pace; and visible cells are
+    // refreshed every ten seconds even without movement.
     run.for_ms(14_000);
-    heard.listen(&mut run, player);
-    (run, player, heard)
+    received.listen(&mut run, player);
+    (run, player, received)
 }
 
 fn check_world(run: &Run, player: usize, seed: u64) {
@@ -182,15 +183,15 @@ fn check_world(run: &Run, player: usize, seed: u64) {
     assert_eq!(missing, None, "seed {seed}: missing");
     let wrong = known.iter().find(|state| !all.contains(state));
     assert_eq!(wrong, None, "seed {seed}: wrong");
-    // Who leans on something is as exact as that is told.
+    // A player who leans on an entity is as exact as its quantized state.
     let own = run.client(player).own_state().expect("it is there").feet;
     let off = (own - run.server_character(player).feet).length();
     assert!(off < 0.01, "seed {seed}: {off} m off");
     crate::solids::check(run, player, seed);
 }
 
-/// Attributes and looks are those that somebody who has just come is told of.
-fn check_details(run: &Run, player: usize, heard: &Heard, seed: u64) {
+/// Attributes and looks equal those that a newly joined client receives.
+fn check_details(run: &Run, player: usize, received: &Received, seed: u64) {
     let mut view = JsonView::new(run.number(player));
     let text = run.world().json_snapshot(&mut view).expect("a snapshot");
     let snapshot: Json = serde_json::from_str(&text).expect("JSON");
@@ -198,7 +199,7 @@ fn check_details(run: &Run, player: usize, heard: &Heard, seed: u64) {
     let mut compared = 0;
     for truth in entities.expect("a list") {
         let id = truth["id"].as_u64().expect("an id") as u32;
-        let details = heard.details.get(&id);
+        let details = received.details.get(&id);
         if truth.get("attributes").is_none() {
             assert_eq!(details, None, "seed {seed}: {id} is as it was made");
             continue;
@@ -232,23 +233,23 @@ fn who_comes_back_in_the_middle_of_things_has_the_right_world() {
     let kinds: Vec<_> = kinds.into_iter().flatten().collect();
     for seed in 115..=124 {
         let (delivery, policy) = kinds[seed as usize % kinds.len()];
-        let (run, player, heard) = play(policy, delivery, seed);
+        let (run, player, received) = play(policy, delivery, seed);
         check_world(&run, player, seed);
-        check_details(&run, player, &heard, seed);
-        assert_eq!(heard.lost, Vec::<String>::new(), "seed {seed}");
+        check_details(&run, player, &received, seed);
+        assert_eq!(received.lost, Vec::<String>::new(), "seed {seed}");
         let counted = |most: u32| -> Vec<f64> { (1..=most).map(f64::from).collect() };
-        assert_eq!(heard.said, counted(TURNS * SAID_PER_TURN), "seed {seed}");
-        assert_eq!(heard.counts, counted(150), "seed {seed}");
+        assert_eq!(received.said, counted(TURNS * SAID_PER_TURN), "seed {seed}");
+        assert_eq!(received.counts, counted(150), "seed {seed}");
     }
 }
 
 #[test]
-fn losing_a_line_and_coming_back_is_decided_by_the_seed() {
+fn losing_and_resuming_connections_is_decided_by_the_seed() {
     let once = || {
         let policy = Some(InterestPolicy::within(40.0));
-        let (run, player, heard) = play(policy, Delivery::Lossy, 81);
+        let (run, player, received) = play(policy, Delivery::Lossy, 81);
         let known: Vec<EntityState> = run.client(player).entities().copied().collect();
-        (run.world().state_hash(), known, heard)
+        (run.world().state_hash(), known, received)
     };
     assert_eq!(once(), once());
 }

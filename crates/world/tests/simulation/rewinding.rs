@@ -8,10 +8,10 @@ use frolic_world::lag_compensation::REWIND_MAX_MS;
 use frolic_world::replay::{Ending, RecordOptions, replay};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
-/// A line as even as a line can be.
-fn line(way_ms: u32) -> Quality {
+/// A connection without jitter or loss.
+fn network(way_ms: u32) -> Quality {
     Quality {
         delay_ms: f64::from(way_ms),
         jitter_ms: 0.0,
@@ -70,10 +70,10 @@ fn aim(world: &World, shooter: u32, at: Vec3) -> (Vec3, Vec3) {
     (eye, at + Vec3::Y * 0.9 - eye)
 }
 
-/// Forty shots at a runner over a line: how many hit as seen and as it is, and
-/// how far the server's idea of what was seen was off.
+/// Forty shots at a runner over a connection: how many hit as seen and as it
+/// is, and the error of the server's estimate of what was seen.
 fn shooting(way_ms: u32, distance_m: f32) -> (u32, u32, f32) {
-    let mut run = Run::new(&meadow(), 1, line(way_ms));
+    let mut run = Run::new(&meadow(), 1, network(way_ms));
     let (shooter, runner) = (run.join("Ada"), run.join("Ben"));
     let (number, target) = (run.number(shooter), run.entity(runner));
     run.for_ms(1_000);
@@ -86,7 +86,7 @@ fn shooting(way_ms: u32, distance_m: f32) -> (u32, u32, f32) {
     );
     run.for_ms(4_000);
     run.steer(shooter, CharacterInput::default());
-    // How often somebody is told of shows when they move.
+    // How often a player is replicated shows when they move.
     for right in [1.0, -1.0] {
         run.steer(runner, strafe(right));
         run.for_ms(1_000);
@@ -95,7 +95,7 @@ fn shooting(way_ms: u32, distance_m: f32) -> (u32, u32, f32) {
     for round in 0..40 {
         run.steer(runner, strafe(if round % 4 < 2 { 1.0 } else { -1.0 }));
         run.for_ms(437);
-        // What is drawn now is said with the inputs of the next frame.
+        // The drawn moment is sent with the inputs of the next frame.
         let drawn = seen_by(&mut run, shooter, target);
         let shown = run.client(shooter).shown().expect("it shows others");
         run.for_ms(way_ms);
@@ -143,8 +143,8 @@ fn within_the_bound_the_server_knows_to_the_hand_what_was_seen() {
     assert!(worst < 0.1, "the server is {worst} m off what was seen");
 }
 
-/// What is far away is told of in every second update, then every fourth, and
-/// drawn later by as much.
+/// A far player is replicated in every second update, then every fourth, and
+/// drawn later accordingly.
 #[test]
 fn who_is_far_away_is_seen_later_and_the_server_knows() {
     // With 130 m it is a quarter of a second in all, and some is cut off.
@@ -159,8 +159,8 @@ fn who_is_far_away_is_seen_later_and_the_server_knows() {
     }
 }
 
-/// A thing on a path is said once and known until its end: it is drawn at the
-/// same moment as everybody, and the server takes it to be.
+/// The path of a moving part is sent once and known until its end: it is drawn
+/// at the same moment as players, and the server assumes that.
 #[test]
 fn a_platform_is_seen_where_the_server_thinks() {
     let scene = r#"{"format":1,"prefabs":{},"entities":[
@@ -177,7 +177,7 @@ fn a_platform_is_seen_where_the_server_thinks() {
                task.wait(2)
            end"#,
     );
-    let mut run = Run::new(&package(scene, &[sways]), 8, line(20));
+    let mut run = Run::new(&package(scene, &[sways]), 8, network(20));
     let player = run.join("Ada");
     let number = run.number(player);
     run.for_ms(9_000);
@@ -195,8 +195,8 @@ fn a_platform_is_seen_where_the_server_thinks() {
     assert!(worst < 0.2, "the platform is {worst} m off what was seen");
 }
 
-/// Twenty shots by script at a runner: how many were told of, how many hit what
-/// the shooter saw, and how many the runner as they are now.
+/// Twenty scripted shots at a runner: how many were announced, how many hit
+/// what the shooter saw, and how many the runner's current position.
 fn shots_by_script(quality: Quality) -> [u32; 3] {
     let mut run = Run::new(&meadow(), 9, quality);
     let (shooter, runner) = (run.join("Ada"), run.join("Ben"));
@@ -235,27 +235,27 @@ fn shots_by_script(quality: Quality) -> [u32; 3] {
 /// The same from a script: who aims at what they see hits it.
 #[test]
 fn a_script_hits_what_its_player_saw() {
-    assert_eq!(shots_by_script(line(50)), [20, 20, 0]);
+    assert_eq!(shots_by_script(network(50)), [20, 20, 0]);
 }
 
 /// With jitter and loss the moment that a client says it shows, and the shot
 /// itself, come as they may; a lost shot comes a round trip later, when more
 /// than the quarter of a second that counts may have gone by.
 #[test]
-fn a_script_hits_what_its_player_saw_on_a_bad_line() {
+fn a_script_hits_what_its_player_saw_on_a_bad_connection() {
     let quality = Quality {
         delay_ms: 40.0,
         ..Quality::BAD
     };
     let [shots, hits, plain_hits] = shots_by_script(quality);
-    println!("{hits} of {shots} hit on a bad line, {plain_hits} as they are now");
+    println!("{hits} of {shots} hit on a bad connection, {plain_hits} as they are now");
     assert_eq!(shots, 20);
     assert!(hits >= 17, "{hits} of {shots} hit");
     assert!(plain_hits <= 2, "{plain_hits} hit without rewinding");
 }
 
 #[test]
-fn nobody_sees_further_back_than_a_quarter_of_a_second() {
+fn rewinding_is_limited_to_a_quarter_of_a_second() {
     let mut run = Run::new(&meadow(), 2, Quality::GOOD);
     let (shooter, runner) = (run.join("Ada"), run.join("Ben"));
     let (number, target) = (run.number(shooter), run.entity(runner));

@@ -1,4 +1,4 @@
-//! What scripts do to a whole world, as far as it needs more than one library.
+//! Script functions that need a whole world and more than one library.
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
@@ -7,7 +7,7 @@ use frolic_world::replay::{Ending, RecordOptions, replay};
 use frolic_world::{World, WorldOptions};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 const SCENE: &str = r#"{"format": 1, "prefabs": {"Box": {"components": {
     "Shape": {"type": "box", "size": [1, 1, 1]}}}}, "entities": [
@@ -54,9 +54,8 @@ fn a_parent_carries_its_children_and_takes_them_along() {
     );
 }
 
-/// What they see and what is must not differ: what no client could read is
-/// refused where it is said, and however much is taken, there is room to tell
-/// of its looks as well.
+/// Clients must see the true state: values that no client could decode are
+/// refused at the call, and looks are accepted whatever room attributes take.
 #[test]
 fn attributes_leave_room_for_looks_and_what_clients_cannot_read_is_refused() {
     let game = package(
@@ -85,11 +84,11 @@ fn attributes_leave_room_for_looks_and_what_clients_cannot_read_is_refused() {
     let logs = run.world_mut().take_logs();
     assert!(logs.is_empty(), "{logs:?}");
     let events = run.take_events(player).into_iter();
-    let mut told = events.filter_map(|event| match event {
+    let mut sent = events.filter_map(|event| match event {
         ClientEvent::Details { details, .. } => Some(details),
         _ => None,
     });
-    let details = told.next_back().expect("the client was told");
+    let details = sent.next_back().expect("the client received details");
     let text = |name: &str| match details.attributes.get(name) {
         Some(Value::String(text)) => text.clone(),
         other => panic!("{name} is {other:?}"),
@@ -111,7 +110,7 @@ fn attributes_leave_room_for_looks_and_what_clients_cannot_read_is_refused() {
     assert_eq!(looks.scale, Some([1.0, 2.0, 3.0]));
 }
 
-/// Whichever of the two came first into the world.
+/// Whichever of the two entered the world first.
 #[test]
 fn what_hangs_on_a_platform_arrives_where_it_was_on_it() {
     run_script(
@@ -145,7 +144,8 @@ fn parents_make_no_circles_and_no_endless_families() {
         local gone = World.Spawn("Box")
         gone:Destroy()
         assert(not pcall(function() a.Parent = gone end) and not pcall(function() gone.Parent = a end))
-        -- A chain without end would overflow the stack of whoever walks it.
+        -- A chain without end would overflow the stack of a recursive
+        -- traversal.
         local top, depth = World.Spawn("Box"), 1
         while depth < 100 do
             local above = World.Spawn("Box")
@@ -165,7 +165,7 @@ fn parents_make_no_circles_and_no_endless_families() {
 }
 
 #[test]
-fn everybody_sees_team_and_leaderstats_but_not_every_change() {
+fn team_and_leaderstats_are_replicated_to_all_but_not_every_change() {
     let script = r#"
         Players.PlayerJoined:Connect(function(player)
             player.Team = "Red"
@@ -181,20 +181,23 @@ fn everybody_sees_team_and_leaderstats_but_not_every_change() {
     let mut run = Run::new(&game, 1, Quality::GOOD);
     let (a, _) = (run.join("Ada"), run.join("Ben"));
     run.for_ms(3_000);
-    let mut news = 0;
+    let mut updates = 0;
     let mut last = None;
     for event in run.take_events(a) {
         if let ClientEvent::Players(players) = event {
-            news += 1;
+            updates += 1;
             last = players.into_iter().find(|p| p.name == "Ben").or(last);
         }
     }
-    let ben = last.expect("Ben was told of");
+    let ben = last.expect("Ben was replicated");
     assert_eq!(ben.team.as_deref(), Some("Red"));
     let figure = |name: &str| ben.stats.iter().find(|stat| stat.name == name).cloned();
     assert!(figure("Coins").and_then(|stat| stat.number) > Some(60.0));
     assert_eq!(figure("Rank").map(|stat| stat.text), Some("Gold".into()));
-    assert!((8..30).contains(&news), "{news} times in three seconds");
+    assert!(
+        (8..30).contains(&updates),
+        "{updates} times in three seconds"
+    );
 }
 
 #[test]
@@ -232,11 +235,11 @@ fn the_time_of_day_is_an_input_and_repeats() {
 #[test]
 fn an_unreliable_event_comes_or_is_lost_and_never_counts() {
     let script = r#"
-        local heard = 0
+        local received = 0
         Network.Declare("Aim", { at = "any" }, { rate = 1000, burst = 1000 })
         Network.OnClientEvent("Aim", function(player)
-            heard += 1
-            player.leaderstats.Heard = heard
+            received += 1
+            player.leaderstats.Heard = received
         end)"#;
     let game = package(SCENE, &[("scripts/ServerScriptService/Test.luau", script)]);
     let mut run = Run::new(&game, 3, Quality::AWFUL);
@@ -247,14 +250,14 @@ fn an_unreliable_event_comes_or_is_lost_and_never_counts() {
         run.client_mut(a).fire_server_unreliable("Aim".into(), args);
         run.for_ms(50);
     }
-    // What does not fit a datagram goes the reliable way.
+    // Arguments too long for a datagram are sent reliably.
     let long = Args(vec![Value::String("x".repeat(5_000))]);
     run.client_mut(a).fire_server_unreliable("Aim".into(), long);
     run.for_ms(3_000);
     let players = run.world().players();
-    let heard = players[0].stats.first().and_then(|stat| stat.number);
-    let heard = heard.expect("some came");
-    assert!((20.0..61.0).contains(&heard), "{heard} of 61 came");
+    let received = players[0].stats.first().and_then(|stat| stat.number);
+    let received = received.expect("some came");
+    assert!((20.0..61.0).contains(&received), "{received} of 61 came");
     // A flood stays here.
     for _ in 0..10_000 {
         let args = Args(vec![Value::Nil]);

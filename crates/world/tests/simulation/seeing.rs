@@ -69,7 +69,7 @@ fn yard() -> Package {
     package(&scene, &[("scripts/ServerScriptService/Rules.luau", RULES)])
 }
 
-/// A world with players, and what it told them to be near.
+/// A world with players, and the positions it replicated to them.
 struct Yard {
     world: World,
     seq: u32,
@@ -151,7 +151,7 @@ impl Yard {
         self.world.note_shown(player, tick, fraction);
     }
 
-    /// What a script finds for them in the next tick.
+    /// The result of a script's query for them in the next tick.
     fn near(&mut self, player: PlayerNumber, center: Vec3, radius: f32) -> Vec<u32> {
         let args = vec![vector(center), Value::Number(f64::from(radius))];
         self.say(player, "Near", args);
@@ -252,8 +252,8 @@ fn scripts_find_what_was_there_and_not_what_came_since() {
     assert_eq!(yard.near(ada, after, 1.0), [POST, SceneEntity::ID_MAX + 2]);
 }
 
-/// Whatever moves, and however, a script finds what is seen inside of a ball
-/// and nothing else, and a ray meets the first character that is seen on it.
+/// However things move, a script's sphere query as seen finds exactly the seen
+/// ones inside, and a ray meets the first seen character on it.
 #[test]
 fn what_scripts_find_is_what_was_seen() {
     for seed in 1..=4 {
@@ -286,7 +286,7 @@ fn what_scripts_find_is_what_was_seen() {
                 };
                 ids.filter(near).collect::<Vec<u32>>()
             };
-            // What happens in the same tick comes after the question.
+            // Events of the same tick follow the query.
             let args = vec![vector(center), Value::Number(f64::from(radius))];
             yard.say(viewer, "Near", args);
             let thing = Value::Entity([LIFT, CRATE, POST][random.below(3) as usize]);
@@ -346,7 +346,7 @@ fn check_ray(world: &World, viewer: PlayerNumber, origin: Vec3, way: Vec3) -> bo
 }
 
 #[test]
-fn a_ray_passes_over_the_dead_and_hits_nobody_in_another_life() {
+fn a_ray_passes_over_the_dead_and_hits_no_player_in_another_life() {
     let mut yard = Yard::new();
     let ada = yard.join([0.0, 0.1, 30.0]);
     let ben = yard.join([0.0, 0.1, 20.0]);

@@ -1,5 +1,5 @@
-//! Weapons in whole worlds: nobody fires faster than their weapon,
-//! nothing flies through a wall, and what a shooter saw is what they hit.
+//! Weapons in whole worlds: the rate of fire is limited, nothing flies through
+//! a wall, and shooters hit what they saw.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use frolic_world::replay::{Ending, RecordOptions, replay};
 use frolic_world::{World, WorldOptions};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 const RULES: &str = r##"
 Projectile.Define("Blaster", { Speed = 60, Damage = 20, FireRate = 5, Radius = 0.05, LifeSeconds = 2 })
@@ -79,31 +79,31 @@ fn say(world: &mut World, player: u32, event: &str, args: Vec<Value>) {
 }
 
 /// Steps, with this input for a player in every tick.
-fn steps(world: &mut World, player: u32, first: u32, count: u32, input: CharacterInput) -> Told {
-    let mut told = Told::default();
+fn steps(world: &mut World, player: u32, first: u32, count: u32, input: CharacterInput) -> Sent {
+    let mut sent = Sent::default();
     for seq in first..first + count {
         world.receive_inputs(player, &[NumberedInput { seq, input }]);
         world.step();
-        told.take(world);
+        sent.take(world);
     }
-    told
+    sent
 }
 
-/// What a world said.
+/// The messages that a world sent.
 #[derive(Default)]
-struct Told {
-    /// Different shots that the first player was told of.
+struct Sent {
+    /// Different shots announced to the first player.
     launches: usize,
     known: BTreeSet<u32>,
     hits: usize,
     events: Vec<(String, Vec<Value>)>,
 }
 
-impl Told {
+impl Sent {
     fn take(&mut self, world: &mut World) {
         for outgoing in world.take_outbox() {
             match outgoing.message {
-                // Each player is told; count what the first one hears.
+                // Each player receives them; count those of the first one.
                 ServerMessage::ProjectileLaunch(all) if outgoing.to == Some(1) => {
                     self.known.extend(all.iter().map(|launch| launch.id));
                     self.launches = self.known.len();
@@ -145,7 +145,7 @@ fn the_rate_of_fire_is_the_weapons_however_many_inputs_come() {
 
     let mut flooded = world(false);
     let eve = join(&mut flooded, "Eve", Vec3::new(0.0, 0.1, 0.0));
-    let mut told = Told::default();
+    let mut sent = Sent::default();
     let mut seq = 1;
     for _ in 0..240 {
         // A hundred new inputs a tick, and the last ones again and again.
@@ -160,16 +160,16 @@ fn the_rate_of_fire_is_the_weapons_however_many_inputs_come() {
             flooded.receive_inputs(eve, &batch);
         }
         flooded.step();
-        told.take(&mut flooded);
+        sent.take(&mut flooded);
     }
-    assert_eq!(told.launches, honest, "a flood of inputs fires no faster");
+    assert_eq!(sent.launches, honest, "a flood of inputs fires no faster");
 }
 
 #[test]
 fn neither_reconnecting_nor_changing_weapons_makes_it_faster() {
     let mut world = world(false);
     let eve = join(&mut world, "Eve", Vec3::new(0.0, 0.1, 0.0));
-    let mut told = Told::default();
+    let mut sent = Sent::default();
     for round in 0..120 {
         if round % 2 == 0 {
             world.reconnect(eve);
@@ -180,9 +180,9 @@ fn neither_reconnecting_nor_changing_weapons_makes_it_faster() {
             say(&mut world, eve, "Take", vec![blaster]);
         }
         let once = steps(&mut world, eve, 1 + round, 1, fire(0.0, 0.0));
-        told.known.extend(once.known);
+        sent.known.extend(once.known);
     }
-    let shots = told.known.len();
+    let shots = sent.known.len();
     assert!((9..=11).contains(&shots), "{shots} in two seconds");
 }
 
@@ -194,9 +194,9 @@ fn nothing_gets_through_a_wall_of_a_centimetre() {
         let ada = join(&mut world, "Ada", Vec3::new(0.0, 0.1, z));
         let ben = join(&mut world, "Ben", Vec3::new(0.0, 0.1, -10.6));
         say(&mut world, ada, "Take", vec![Value::String(weapon.into())]);
-        let told = steps(&mut world, ada, 1, 120, fire(0.0, -0.02));
-        assert!(told.count("Hit", "Wall") > 5, "{weapon} from {distance} m");
-        assert_eq!(told.hurt("Ben"), 0, "{weapon} from {distance} m");
+        let sent = steps(&mut world, ada, 1, 120, fire(0.0, -0.02));
+        assert!(sent.count("Hit", "Wall") > 5, "{weapon} from {distance} m");
+        assert_eq!(sent.hurt("Ben"), 0, "{weapon} from {distance} m");
         assert_eq!(world.character(ben).map(|c| c.feet.z < -10.0), Some(true));
     }
 }
@@ -206,10 +206,10 @@ fn a_shot_hits_once_and_enough_of_them_kill() {
     let mut world = world(false);
     let ada = join(&mut world, "Ada", Vec3::new(0.0, 0.1, 0.0));
     join(&mut world, "Ben", Vec3::new(0.0, 0.1, -12.0));
-    let told = steps(&mut world, ada, 1, 75, fire(0.0, -0.05));
+    let sent = steps(&mut world, ada, 1, 75, fire(0.0, -0.05));
     // Six shots were fired and five of them take 20 of 100 each.
-    assert_eq!(told.hurt("Ben"), 5, "{:?}", told.events);
-    let damage: Vec<&Value> = told
+    assert_eq!(sent.hurt("Ben"), 5, "{:?}", sent.events);
+    let damage: Vec<&Value> = sent
         .events
         .iter()
         .filter(|(name, _)| name == "Hit")
@@ -217,7 +217,7 @@ fn a_shot_hits_once_and_enough_of_them_kill() {
         .collect();
     let killed = |n: usize| damage.iter().filter(|k| **k == &Value::Bool(true)).count() == n;
     assert!(killed(1), "{damage:?}");
-    let died: Vec<_> = told.events.iter().filter(|(n, _)| n == "Died").collect();
+    let died: Vec<_> = sent.events.iter().filter(|(n, _)| n == "Died").collect();
     let text = |text: &str| Value::String(text.into());
     assert_eq!(died.len(), 1);
     assert_eq!(died[0].1, [text("Ben"), text("Ada"), text("Blaster")]);
@@ -229,9 +229,9 @@ fn teams_do_not_hurt_their_own() {
     let ada = join(&mut world, "Ada", Vec3::new(0.0, 0.1, 0.0));
     join(&mut world, "Ben", Vec3::new(0.0, 0.1, -8.0));
     say(&mut world, ada, "Team", vec![]);
-    let told = steps(&mut world, ada, 1, 60, fire(0.0, -0.05));
-    assert!(told.hurt("Ben") > 2, "the shots are stopped");
-    let harmless = told.events.iter().filter(|(name, _)| name == "Hit");
+    let sent = steps(&mut world, ada, 1, 60, fire(0.0, -0.05));
+    assert!(sent.hurt("Ben") > 2, "the shots are stopped");
+    let harmless = sent.events.iter().filter(|(name, _)| name == "Hit");
     let mut harmless = harmless.map(|(_, args)| args.get(2));
     assert!(harmless.all(|damage| damage == Some(&Value::Number(0.0))));
 }
@@ -247,8 +247,8 @@ fn the_dead_neither_fire_nor_walk_nor_are_hit_until_they_are_born_again() {
     steps(&mut world, ada, 41, 1, CharacterInput::default());
     let before = world.character(ada).expect("it lies there").feet;
     let wants = CharacterInput::new(0.0, 1.0, 0.0, 0.0, Buttons::FIRE);
-    let told = steps(&mut world, ada, 42, 100, wants);
-    assert_eq!(told.launches, 0, "the dead do not fire");
+    let sent = steps(&mut world, ada, 42, 100, wants);
+    assert_eq!(sent.launches, 0, "the dead do not fire");
     let after = world.character(ada).expect("it lies there").feet;
     assert!((after - before).length() < 0.01, "the dead do not walk");
     // Ben shoots at where she lies, and the shots fly on.
@@ -257,16 +257,16 @@ fn the_dead_neither_fire_nor_walk_nor_are_hit_until_they_are_born_again() {
         world.receive_inputs(ben, &[NumberedInput { seq, input: back }]);
         world.step();
     }
-    let mut told = Told::default();
-    told.take(&mut world);
-    assert_eq!(told.hurt("Ada"), 0);
+    let mut sent = Sent::default();
+    sent.take(&mut world);
+    assert_eq!(sent.hurt("Ada"), 0);
     // Two seconds are over.
-    let told = steps(&mut world, ada, 200, 60, fire(0.0, 0.0));
-    assert!(told.launches > 2, "alive again");
+    let sent = steps(&mut world, ada, 200, 60, fire(0.0, 0.0));
+    assert!(sent.launches > 2, "alive again");
 }
 
-/// A line as even as a line can be.
-fn line(way_ms: u32) -> Quality {
+/// A connection without jitter or loss.
+fn network(way_ms: u32) -> Quality {
     Quality {
         delay_ms: f64::from(way_ms),
         jitter_ms: 0.0,
@@ -278,7 +278,7 @@ fn line(way_ms: u32) -> Quality {
 /// Shots of a client that aims at what it draws of a runner, ahead by the time
 /// its shots take: how many were fired, and how many hit.
 fn aimed(way_ms: u32) -> (usize, usize) {
-    let mut run = Run::new(&range(false), 3, line(way_ms));
+    let mut run = Run::new(&range(false), 3, network(way_ms));
     let (ada, ben) = (run.join("Ada"), run.join("Ben"));
     run.for_ms(1_000);
     let (shooter, runner) = (run.number(ada), run.number(ben));
@@ -329,8 +329,8 @@ fn what_the_shooter_saw_is_hit_at_200_ms() {
     for way_ms in [5, 50, 100] {
         let (shots, hits) = aimed(way_ms);
         assert!(shots > 30, "{shots} shots at {way_ms} ms");
-        // Turning round costs a few. Nobody dies of them: shots at who was
-        // seen in another life hit nobody.
+        // Turning round costs a few. They cause no deaths: shots at a player
+        // seen in another life hit no player.
         assert!(
             hits * 10 > shots * 7,
             "{hits} of {shots} hit with {way_ms} ms each way"
@@ -340,14 +340,14 @@ fn what_the_shooter_saw_is_hit_at_200_ms() {
 
 #[test]
 fn own_shots_are_shown_at_once_and_once() {
-    let mut run = Run::new(&range(true), 5, line(100));
+    let mut run = Run::new(&range(true), 5, network(100));
     let ada = run.join("Ada");
     run.for_ms(2_000);
     run.take_events(ada);
     run.steer(ada, fire(0.0, 0.0));
     run.for_ms(60);
     let soon = count(&run.take_events(ada), true);
-    assert_eq!(soon.0, 1, "before the server can have heard of it");
+    assert_eq!(soon.0, 1, "before the server can have received it");
     run.for_ms(1_940);
     run.steer(ada, CharacterInput::default());
     run.for_ms(1_000);
@@ -396,21 +396,21 @@ fn who_comes_later_sees_what_is_in_the_air_and_too_much_is_refused() {
     let mut world = world(false);
     let ada = join(&mut world, "Ada", Vec3::new(0.0, 0.1, 0.0));
     say(&mut world, ada, "Volley", vec![Value::Number(1_000.0)]);
-    let told = steps(&mut world, ada, 1, 5, CharacterInput::default());
-    assert_eq!((world.projectiles(), told.launches), (1_000, 1_000));
+    let sent = steps(&mut world, ada, 1, 5, CharacterInput::default());
+    assert_eq!((world.projectiles(), sent.launches), (1_000, 1_000));
     let ben = world.join("id_Ben".into(), "Ben".into());
-    let mut heard = 0;
+    let mut received = 0;
     for _ in 0..15 {
         world.step();
         for outgoing in world.take_outbox() {
             if let ServerMessage::ProjectileLaunch(all) = outgoing.message
                 && outgoing.to == Some(ben)
             {
-                heard += all.len();
+                received += all.len();
             }
         }
     }
-    assert_eq!(heard, world.projectiles(), "all of them, once");
+    assert_eq!(received, world.projectiles(), "all of them, once");
     say(&mut world, ada, "Volley", vec![Value::Number(9_999.0)]);
     steps(&mut world, ada, 6, 2, CharacterInput::default());
     assert!(world.projectiles() <= 4_096);
@@ -444,7 +444,7 @@ fn a_session_with_shots_is_replayed_to_the_same_hashes() {
         run.steer(ada, fire(turn as f32 * 0.3, 0.05));
         run.steer(ben, fire(turn as f32 * -0.4, -0.1));
         let said = run.number(ada);
-        // A line now and then; too many are refused, and not recorded.
+        // A log line now and then; too many are refused, and not recorded.
         let _ = run.world_mut().receive_chat(said, "hello");
         run.for_ms(200);
     }

@@ -1,5 +1,5 @@
-//! Shots where the game sets a radius: none outside reaches a player,
-//! and whoever shoots or is shot misses nothing. The ground is in `reach.rs`.
+//! Shots where the game sets a radius: shots outside do not reach a player, and
+//! shooters and victims receive all of theirs. Terrain is in `reach.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,26 +69,26 @@ fn fire(world: &mut World, player: PlayerNumber, weapon: &str, from: Vec3, towar
     assert!(world.receive_event(player, "Fire".into(), Args(args)));
 }
 
-/// What one player was told of shots, and where they were then.
+/// The shots announced to one player, and the player's position at that time.
 #[derive(Default)]
-struct Heard {
+struct Received {
     launches: Vec<(Launch, Vec3)>,
     hits: Vec<(ProjectileHit, Vec3)>,
 }
 
-type AllHeard = BTreeMap<PlayerNumber, Heard>;
+type AllReceived = BTreeMap<PlayerNumber, Received>;
 
 pub fn feet(world: &World, player: PlayerNumber) -> Vec3 {
     world.character(player).expect("is here").feet
 }
 
-fn step(world: &mut World, heard: &mut AllHeard) {
+fn step(world: &mut World, received: &mut AllReceived) {
     world.step();
     for outgoing in world.take_outbox() {
         let Some(player) = outgoing.to else {
             continue;
         };
-        let own = heard.entry(player).or_default();
+        let own = received.entry(player).or_default();
         match outgoing.message {
             ServerMessage::ProjectileLaunch(all) => {
                 let at = feet(world, player);
@@ -103,13 +103,15 @@ fn step(world: &mut World, heard: &mut AllHeard) {
     }
 }
 
-fn counts(heard: &AllHeard, player: PlayerNumber) -> (usize, usize) {
-    let heard = heard.get(&player);
-    heard.map_or((0, 0), |heard| (heard.launches.len(), heard.hits.len()))
+fn counts(received: &AllReceived, player: PlayerNumber) -> (usize, usize) {
+    let received = received.get(&player);
+    received.map_or((0, 0), |received| {
+        (received.launches.len(), received.hits.len())
+    })
 }
 
 #[test]
-fn a_shot_is_told_to_those_it_comes_to_and_to_nobody_else() {
+fn a_shot_is_sent_only_to_the_players_it_comes_near() {
     let mut world = world(Some(RADIUS_M), 60);
     let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let beside = join(&mut world, "Ben", [10.0, 0.1, 0.0]);
@@ -117,7 +119,7 @@ fn a_shot_is_told_to_those_it_comes_to_and_to_nobody_else() {
     let aside = join(&mut world, "Dora", [60.0, 0.1, -40.0]);
     let victim = join(&mut world, "Eve", [0.0, 0.1, -100.0]);
     let near_victim = join(&mut world, "Fay", [-15.0, 0.1, -100.0]);
-    let mut heard = AllHeard::new();
+    let mut received = AllReceived::new();
     let muzzle = Vec3::new(0.0, 1.0, -1.0);
     fire(
         &mut world,
@@ -127,31 +129,35 @@ fn a_shot_is_told_to_those_it_comes_to_and_to_nobody_else() {
         Vec3::new(0.0, 1.0, -100.0),
     );
     for _ in 0..60 {
-        step(&mut world, &mut heard);
+        step(&mut world, &mut received);
     }
-    assert_eq!(counts(&heard, shooter), (1, 1));
-    assert_eq!(counts(&heard, beside), (1, 0), "sees it leave, not arrive");
-    assert_eq!(counts(&heard, behind), (0, 0), "it flies away");
-    assert_eq!(counts(&heard, aside), (0, 0), "it passes far away");
-    assert_eq!(counts(&heard, victim), (1, 1));
-    assert_eq!(counts(&heard, near_victim), (1, 1));
+    assert_eq!(counts(&received, shooter), (1, 1));
+    assert_eq!(
+        counts(&received, beside),
+        (1, 0),
+        "sees it leave, not arrive"
+    );
+    assert_eq!(counts(&received, behind), (0, 0), "it flies away");
+    assert_eq!(counts(&received, aside), (0, 0), "it passes far away");
+    assert_eq!(counts(&received, victim), (1, 1));
+    assert_eq!(counts(&received, near_victim), (1, 1));
     for player in [victim, near_victim] {
-        let (launch, at) = heard[&player].launches[0];
+        let (launch, at) = received[&player].launches[0];
         let away = (Vec3::from(launch.position) - at).length();
-        assert!(away <= RADIUS_M + SPEED / 60.0, "told from {away} m away");
-        let (hit, _) = heard[&player].hits[0];
+        assert!(away <= RADIUS_M + SPEED / 60.0, "announced at {away} m");
+        let (hit, _) = received[&player].hits[0];
         assert!(launch.tick < hit.tick);
     }
 }
 
 /// There a look is 0.4 s, in which such a shot flies 120 m.
 #[test]
-fn at_30_hz_a_victim_hears_of_a_shot_before_it_hits() {
+fn at_30_hz_a_victim_receives_a_shot_before_it_hits() {
     for distance in [40.0, 106.0, 130.0, 160.0, 199.0] {
         let mut world = world(Some(RADIUS_M), 30);
         let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
         let victim = join(&mut world, "Eve", [0.0, 0.1, -distance]);
-        let mut heard = AllHeard::new();
+        let mut received = AllReceived::new();
         let muzzle = Vec3::new(0.0, 1.0, -1.0);
         fire(
             &mut world,
@@ -161,18 +167,18 @@ fn at_30_hz_a_victim_hears_of_a_shot_before_it_hits() {
             Vec3::new(0.0, 1.0, -distance),
         );
         for _ in 0..40 {
-            step(&mut world, &mut heard);
+            step(&mut world, &mut received);
         }
-        assert_eq!(counts(&heard, victim), (1, 1), "from {distance} m");
-        let (launch, _) = heard[&victim].launches[0];
-        let (hit, _) = heard[&victim].hits[0];
+        assert_eq!(counts(&received, victim), (1, 1), "from {distance} m");
+        let (launch, _) = received[&victim].launches[0];
+        let (hit, _) = received[&victim].hits[0];
         assert!(launch.tick < hit.tick, "from {distance} m");
         assert_eq!(hit.target, world.entity_of(victim).expect("is here"));
     }
 }
 
 #[test]
-fn nobody_hears_of_shots_or_hits_outside_of_their_radius() {
+fn shots_and_hits_outside_the_radius_are_not_sent() {
     for (seed, tick_hz) in [(1, 60), (2, 30), (3, 60)] {
         let mut world = world(Some(RADIUS_M), tick_hz);
         let mut random = Random::new(seed);
@@ -189,7 +195,7 @@ fn nobody_hears_of_shots_or_hits_outside_of_their_radius() {
             .iter()
             .map(|player| (world.entity_of(*player).expect("is here"), *player))
             .collect();
-        let mut heard = AllHeard::new();
+        let mut received = AllReceived::new();
         for _ in 0..600 {
             for _ in 0..random.below(3) {
                 let player = players[random.below(24) as usize];
@@ -202,12 +208,12 @@ fn nobody_hears_of_shots_or_hits_outside_of_their_radius() {
                     fire(&mut world, player, weapon, from, towards);
                 }
             }
-            step(&mut world, &mut heard);
+            step(&mut world, &mut received);
         }
         let (mut strangers, mut hits, mut victims) = (0, 0, 0);
-        for (player, heard) in &heard {
+        for (player, received) in &received {
             let own = world.entity_of(*player).expect("is here");
-            for (launch, at) in &heard.launches {
+            for (launch, at) in &received.launches {
                 let away = (Vec3::from(launch.position) - *at).length();
                 let speed = Vec3::from(launch.velocity).length();
                 let allowed = RADIUS_M + speed / tick_hz as f32 + 0.1;
@@ -215,8 +221,8 @@ fn nobody_hears_of_shots_or_hits_outside_of_their_radius() {
                 assert!(is_own || away <= allowed, "{away} m away, seed {seed}");
                 strangers += u32::from(!is_own);
             }
-            let known: BTreeSet<u32> = heard.launches.iter().map(|(l, _)| l.id).collect();
-            for (hit, at) in &heard.hits {
+            let known: BTreeSet<u32> = received.launches.iter().map(|(l, _)| l.id).collect();
+            for (hit, at) in &received.hits {
                 let away = (Vec3::from(hit.point) - *at).length();
                 let concerned = hit.shooter == own || hit.target == own;
                 assert!(concerned || away <= RADIUS_M, "{away} m away, seed {seed}");
@@ -225,21 +231,21 @@ fn nobody_hears_of_shots_or_hits_outside_of_their_radius() {
                 hits += u32::from(!concerned);
             }
         }
-        // Every shooter and every victim is told of every hit.
-        let told = |of: &dyn Fn(&ProjectileHit) -> u32, player: PlayerNumber| {
-            let hits = heard[&player].hits.iter();
+        // Every shooter and every victim receives every hit.
+        let sent = |of: &dyn Fn(&ProjectileHit) -> u32, player: PlayerNumber| {
+            let hits = received[&player].hits.iter();
             let own = world.entity_of(player).expect("is here");
             hits.filter(|(hit, _)| of(hit) == own)
                 .map(|(hit, _)| hit.id)
                 .collect::<BTreeSet<u32>>()
         };
-        let all = heard.values().flat_map(|heard| &heard.hits);
+        let all = received.values().flat_map(|received| &received.hits);
         for (hit, _) in all {
             if let Some(shooter) = entities.get(&hit.shooter) {
-                assert!(told(&|hit| hit.shooter, *shooter).contains(&hit.id));
+                assert!(sent(&|hit| hit.shooter, *shooter).contains(&hit.id));
             }
             if let Some(victim) = entities.get(&hit.target) {
-                assert!(told(&|hit| hit.target, *victim).contains(&hit.id));
+                assert!(sent(&|hit| hit.target, *victim).contains(&hit.id));
             }
         }
         assert!(
@@ -249,32 +255,32 @@ fn nobody_hears_of_shots_or_hits_outside_of_their_radius() {
     }
 }
 
-/// What handlers of hits fire begins behind the tick's look at shots.
+/// Shots fired by hit handlers begin after the tick's replication of shots.
 #[test]
-fn a_shot_of_a_handler_is_told_in_the_next_tick() {
+fn a_shot_of_a_handler_is_sent_in_the_next_tick() {
     for radius in [None, Some(RADIUS_M)] {
         let mut world = world(radius, 60);
         let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
         let beside = join(&mut world, "Ben", [10.0, 0.1, 0.0]);
-        let mut heard = AllHeard::new();
+        let mut received = AllReceived::new();
         let up = [Vec3::new(5.0, 2.0, 5.0), Vec3::Y].map(|v| Value::Vector(v.to_array()));
         assert!(world.receive_event(shooter, "After".into(), Args(up.to_vec())));
         let muzzle = Vec3::new(0.0, 1.0, -2.0);
         fire(&mut world, shooter, "Fast", muzzle, muzzle - Vec3::Y);
         for _ in 0..4 {
-            step(&mut world, &mut heard);
+            step(&mut world, &mut received);
         }
-        // The first was over before anybody could be told that it began.
-        assert_eq!(counts(&heard, beside), (1, 1), "radius {radius:?}");
-        let (launch, _) = heard[&beside].launches[0];
-        let (hit, _) = heard[&beside].hits[0];
+        // The first ended before its launch could be sent.
+        assert_eq!(counts(&received, beside), (1, 1), "radius {radius:?}");
+        let (launch, _) = received[&beside].launches[0];
+        let (hit, _) = received[&beside].hits[0];
         assert_eq!((launch.id, launch.tick), (hit.id + 1, hit.tick + 1));
     }
 }
 
-/// It bounces towards somebody it did not fly towards.
+/// It bounces towards a player it did not fly towards.
 #[test]
-fn a_shot_that_bounces_is_told_to_whom_it_then_flies_to() {
+fn a_bouncing_shot_is_sent_to_the_player_it_then_flies_to() {
     let scene = r#"{"format":1,"prefabs":{},"entities":[
         {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[900,1,900]}}},
         {"id":3,"name":"Wall","components":{"Transform":{"position":[0,5,-8]},"Shape":{"type":"box","size":[40,10,1]}}},
@@ -293,7 +299,7 @@ end)
     let mut world = World::load(&game, options).expect("the world loads");
     let shooter = join(&mut world, "Ada", [2.0, 0.1, 0.0]);
     let victim = join(&mut world, "Eve", [0.0, 0.1, 50.0]);
-    let mut heard = AllHeard::new();
+    let mut received = AllReceived::new();
     let muzzle = Vec3::new(0.0, 1.0, 0.0);
     fire(
         &mut world,
@@ -303,21 +309,21 @@ end)
         Vec3::new(0.0, 1.0, -5.0),
     );
     for _ in 0..30 {
-        step(&mut world, &mut heard);
+        step(&mut world, &mut received);
     }
-    assert_eq!(counts(&heard, victim), (1, 1));
-    let (launch, _) = heard[&victim].launches[0];
-    assert!(launch.tick < heard[&victim].hits[0].0.tick);
-    assert!(launch.velocity[2] > 0.0, "it was told on the way back");
+    assert_eq!(counts(&received, victim), (1, 1));
+    let (launch, _) = received[&victim].launches[0];
+    assert!(launch.tick < received[&victim].hits[0].0.tick);
+    assert!(launch.velocity[2] > 0.0, "it was announced on the way back");
 }
 
 #[test]
-fn a_removed_shot_is_told_to_who_knew_it_and_sees_where() {
+fn a_removed_shot_is_sent_to_the_clients_that_knew_it() {
     let mut world = world(Some(RADIUS_M), 60);
     let shooter = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let beside = join(&mut world, "Ben", [10.0, 0.1, 0.0]);
     let elsewhere = join(&mut world, "Cleo", [0.0, 0.1, 80.0]);
-    let mut heard = AllHeard::new();
+    let mut received = AllReceived::new();
     let muzzle = Vec3::new(0.0, 1.0, -1.0);
     fire(
         &mut world,
@@ -326,16 +332,16 @@ fn a_removed_shot_is_told_to_who_knew_it_and_sees_where() {
         muzzle,
         Vec3::new(0.0, 9.0, -1.0),
     );
-    step(&mut world, &mut heard);
-    let id = heard[&shooter].launches[0].0.id;
+    step(&mut world, &mut received);
+    let id = received[&shooter].launches[0].0.id;
     let remove = Args(vec![Value::Number(f64::from(id))]);
     assert!(world.receive_event(shooter, "Remove".into(), remove));
-    step(&mut world, &mut heard);
-    step(&mut world, &mut heard);
-    assert_eq!(counts(&heard, shooter), (1, 1));
-    assert_eq!(counts(&heard, beside), (1, 1));
-    assert_eq!(counts(&heard, elsewhere), (0, 0));
-    assert!(!heard[&beside].hits[0].0.met);
+    step(&mut world, &mut received);
+    step(&mut world, &mut received);
+    assert_eq!(counts(&received, shooter), (1, 1));
+    assert_eq!(counts(&received, beside), (1, 1));
+    assert_eq!(counts(&received, elsewhere), (0, 0));
+    assert!(!received[&beside].hits[0].0.met);
 }
 
 pub fn snapshot(world: &World, view: &mut JsonView) -> Json {

@@ -5,7 +5,7 @@ use frolic_client::Liveness;
 use frolic_sim::{CharacterInput, Vec3};
 
 use crate::harness::{Run, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// Nothing gets through.
 const DEAD: Quality = Quality {
@@ -20,7 +20,7 @@ fn drawn_at(run: &mut Run, player: usize) -> Vec3 {
 }
 
 #[test]
-fn a_silent_line_is_noticed_within_three_seconds_and_nobody_walks_alone() {
+fn a_silent_connection_is_detected_within_three_seconds_and_prediction_stops() {
     for seed in 1..=4 {
         let mut run = Run::new(&crate::meadow(), seed, Quality::GOOD);
         let player = run.join("Ada");
@@ -29,7 +29,7 @@ fn a_silent_line_is_noticed_within_three_seconds_and_nobody_walks_alone() {
         run.for_ms(1_000);
         assert_eq!(run.client(player).liveness(), Liveness::Alive);
 
-        run.change_lines(DEAD);
+        run.change_quality(DEAD);
         run.for_ms(1_500);
         assert_eq!(run.client(player).liveness(), Liveness::Alive, "a hiccup");
         run.for_ms(1_500);
@@ -77,7 +77,7 @@ fn twelve_seconds_of_silence_are_a_lost_connection() {
     let mut run = Run::new(&crate::meadow(), 3, Quality::GOOD);
     let player = run.join("Ada");
     run.for_ms(1_000);
-    run.change_lines(DEAD);
+    run.change_quality(DEAD);
     run.for_ms(11_500);
     assert_eq!(run.client(player).liveness(), Liveness::Stalled);
     run.for_ms(1_000);
@@ -102,8 +102,9 @@ fn the_clock_of_clients_is_that_of_the_world_however_rarely_they_look() {
             );
             last = shown;
         }
-        // A dead line does not turn it back, and neither does one that is back.
-        run.change_lines(DEAD);
+        // A dead connection does not turn it back, and neither does a resumed
+        // one.
+        run.change_quality(DEAD);
         for _ in 0..60 {
             run.for_ms(100);
             let shown = run.world_time_s(player);

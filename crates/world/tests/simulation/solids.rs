@@ -1,5 +1,5 @@
-//! What is solid on a client is what is solid on the server: characters are
-//! predicted against the one and moved against the other.
+//! The same things are solid on client and server: characters are predicted
+//! against the one and moved against the other.
 
 mod railway;
 mod strangers;
@@ -12,14 +12,14 @@ use frolic_sim::Vec3;
 use frolic_world::{Delivery, InterestPolicy};
 
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 use railway::{OFF, railway};
 
 /// Ids of a scene that are looked at.
 const SCENE_IDS: u32 = 20;
 /// Ids of spawned things that are looked at.
 const SPAWNED_IDS: u32 = 200;
-/// Who leaves a square by less than this may still count as inside.
+/// A client that leaves a cell by less than this may still count as inside.
 const BORDER_M: f32 = 5.0;
 
 /// Compares what a client has, as far as it rests, with what the server has.
@@ -103,7 +103,7 @@ fn a_scene_that_snapshots_overtake_is_as_the_server_has_it() {
         let player = run.join("Ada");
         run.for_ms(900);
         let early = run.client(player).entities().count();
-        assert_eq!(early > 0, delivery == Delivery::Lossy, "{early} were told");
+        assert_eq!(early > 0, delivery == Delivery::Lossy, "{early} were sent");
         assert_eq!(run.client(player).bounds_of(1), None, "no scene yet");
         run.for_ms(600);
         assert_eq!(run.client(player).entities().count(), 7);
@@ -124,10 +124,11 @@ fn stage(script: &str) -> frolic_package::Package {
     )
 }
 
-/// Whatever scripts did to it: where it rests it is the same to both sides, to
-/// the last bit, or whoever stands there would be put right with every snapshot.
+/// Whatever scripts did to an entity: at rest its place is equal on both sides
+/// to the last bit, or a character standing on it would be corrected with every
+/// snapshot.
 #[test]
-fn nobody_is_corrected_who_stands_on_what_a_script_put_there() {
+fn a_character_on_an_entity_placed_by_a_script_is_not_corrected() {
     for (what, script) in [
         ("nothing", ""),
         ("coloured", r##"stage.Color = "#123456""##),
@@ -199,7 +200,7 @@ fn nobody_is_corrected_who_stands_on_what_a_script_put_there() {
     }
 }
 
-/// It would push whoever stands far along its way, and nobody would see it.
+/// It would push a player far along its path, unseen by others.
 #[test]
 fn what_drove_out_of_view_does_not_drive_on() {
     let policy = Some(InterestPolicy::within(30.0));
@@ -238,8 +239,8 @@ fn things_made_up_alike_have_one_definition_that_says_no_place() {
     run.for_ms(1_000);
     let definitions = run.looks(player);
     assert_eq!(definitions.len(), 2, "{definitions:?}");
-    let told = format!("{definitions:?}");
-    assert!(!told.contains("4321") && !told.contains('7'), "{told}");
+    let sent = format!("{definitions:?}");
+    assert!(!sent.contains("4321") && !sent.contains('7'), "{sent}");
     // And everything is where and as large as it was wanted.
     let mut places: Vec<[i32; 3]> = run
         .client(player)

@@ -8,7 +8,7 @@ use frolic_world::{World, WorldOptions};
 
 use crate::harness::package;
 
-/// What falls, and what has a script of its own.
+/// A prefab that falls, and one with a script of its own.
 const SCENE: &str = r#"{"format": 1, "prefabs": {
     "Seed": {"components": {"Shape": {"type": "box", "size": [1, 1, 1]},
         "Script": {"path": "Workspace/Seed.luau"}}},
@@ -114,7 +114,7 @@ fn a_script_below_the_limit_per_tick_reaches_its_limit_of_entities() {
     assert!(outcome.entities < 10_020, "{}", outcome.entities);
 }
 
-/// Things in one place cost with the square of their number.
+/// The cost of things in one place grows quadratically.
 #[test]
 fn bodies_inside_each_other_are_refused_whether_spawned_or_moved_there() {
     let flood = "local place = Vector3.new(0, 5, 0)\n\

@@ -14,7 +14,7 @@ use frolic_world::replay::{Ending, RecordOptions, replay};
 use frolic_world::{CastRefusal, InterestPolicy, World, WorldOptions};
 
 use crate::harness::Run;
-use crate::link::Quality;
+use crate::network::Quality;
 
 const SCENE: &str = r#"{"format": 1, "prefabs": {"Flame": {"components": {
     "Shape": {"type": "sphere", "radius": 0.2}}}}, "entities": [
@@ -66,7 +66,7 @@ fn at(target: [f32; 3]) -> Args {
 const BARREL: [f32; 3] = [0.0, 1.0, -5.0];
 
 #[test]
-fn a_cast_changes_the_world_and_everybody_hears_of_it() {
+fn a_cast_changes_the_world_and_is_sent_to_all_players() {
     let mut run = Run::new(&game(true), 1, Quality::GOOD);
     let (ada, bob) = (run.join("Ada"), run.join("Bob"));
     run.for_ms(500);
@@ -81,10 +81,10 @@ fn a_cast_changes_the_world_and_everybody_hears_of_it() {
     );
     let mut casts = Vec::new();
     for peer in [ada, bob] {
-        casts.extend(casts_heard(&mut run, peer));
+        casts.extend(casts_received(&mut run, peer));
     }
     let [first, second] = casts.as_slice() else {
-        panic!("each hears of it once: {casts:?}");
+        panic!("each receives it once: {casts:?}");
     };
     assert_eq!(first, second);
     assert_eq!((first.spell_id.as_str(), first.target), ("fire", BARREL));
@@ -102,7 +102,7 @@ fn a_cast_changes_the_world_and_everybody_hears_of_it() {
     );
 }
 
-fn casts_heard(run: &mut Run, peer: usize) -> Vec<CastEvent> {
+fn casts_received(run: &mut Run, peer: usize) -> Vec<CastEvent> {
     let events = run.take_events(peer).into_iter();
     events
         .filter_map(|event| match event {
@@ -114,7 +114,7 @@ fn casts_heard(run: &mut Run, peer: usize) -> Vec<CastEvent> {
 
 /// A cast says where it went, and what was found there.
 #[test]
-fn a_cast_reaches_nobody_who_sees_neither_caster_nor_target() {
+fn a_cast_is_not_sent_to_players_who_see_neither_caster_nor_target() {
     let policy = Some(InterestPolicy::within(30.0));
     let mut run = Run::with_interest(&game(true), 1, Quality::GOOD, policy);
     let [ada, beside, behind, far] = ["Ada", "Ben", "Cleo", "Dora"].map(|name| run.join(name));
@@ -138,7 +138,7 @@ fn a_cast_reaches_nobody_who_sees_neither_caster_nor_target() {
         .expect("so may a visitor");
     run.for_ms(200);
     let targets = [ada, beside, behind, far].map(|peer| {
-        let casts = casts_heard(&mut run, peer).into_iter();
+        let casts = casts_received(&mut run, peer).into_iter();
         casts.map(|cast| cast.target[0]).collect::<Vec<f32>>()
     });
     assert_eq!(targets, [vec![0.0], vec![0.0], vec![0.0], vec![45.0]]);

@@ -1,5 +1,5 @@
-//! Who walks beside a player goes on walking while the rest of a large world
-//! arrives.
+//! A player beside another one keeps moving smoothly while the rest of a large
+//! world arrives.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use frolic_world::{Delivery, JsonView, World, WorldOptions};
 use serde_json::Value as Json;
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
-/// Longest time without news of somebody near.
+/// Longest time without an update of a near player.
 const GAP_MS: u32 = 250;
 /// So much is watched from when a player joins.
 const WATCHED_MS: u32 = 10_000;
@@ -50,8 +50,8 @@ fn balls(scripts: &[(&str, &str)]) -> frolic_package::Package {
     )
 }
 
-/// The longest time for which a player who joins hears nothing of a walker
-/// beside them, and how much they know in the end.
+/// The longest time without an update of a walker beside a joining player, and
+/// how many entities the player knows in the end.
 fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usize) {
     let mut run = Run::new(game, 1, Quality::GOOD);
     run.delivery = delivery;
@@ -59,7 +59,7 @@ fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usiz
     let walker = run.world().entity_of(ben).expect("he is here");
     run.for_ms(3_000);
     let ada = run.join("Ada");
-    let (mut last, mut heard_ms, mut longest) = (None, None, 0);
+    let (mut last, mut received_ms, mut longest) = (None, None, 0);
     for at in (0..WATCHED_MS).step_by(SAMPLE_MS as usize) {
         // In circles, so that he stays beside her.
         let input = walk(at as f32 * 1e-3);
@@ -70,9 +70,9 @@ fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usiz
         let state = run.client(ada).entities().find(|state| state.id == walker);
         if state.copied() != last {
             last = state.copied();
-            heard_ms = Some(at);
+            received_ms = Some(at);
         }
-        longest = longest.max(at - heard_ms.unwrap_or(0));
+        longest = longest.max(at - received_ms.unwrap_or(0));
     }
     (longest, run.client(ada).entities().count())
 }
@@ -82,15 +82,18 @@ fn who_walks_beside_a_newcomer_goes_on_while_a_large_world_arrives() {
     let game = ball_park();
     for delivery in [Delivery::Ordered, Delivery::Lossy] {
         let (longest, known) = longest_gap(&game, delivery);
-        println!("{delivery:?}: {longest} ms without news, {known} known in the end");
+        println!("{delivery:?}: {longest} ms without an update, {known} known in the end");
         assert!(known > 20_000, "{delivery:?}: {known} arrived");
-        assert!(longest <= GAP_MS, "{delivery:?}: {longest} ms without news");
+        assert!(
+            longest <= GAP_MS,
+            "{delivery:?}: {longest} ms without an update"
+        );
     }
 }
 
-/// One square may cost the budget of seconds.
+/// One cell may cost the budget of seconds.
 #[test]
-fn nobody_stands_still_for_what_a_single_square_costs() {
+fn the_cost_of_a_single_cell_delays_no_near_player() {
     let script = r#"local random = Random.new(3)
         local function number() return random.NextNumber() * 30 end
         for i = 1, 10000 do
@@ -100,16 +103,19 @@ fn nobody_stands_still_for_what_a_single_square_costs() {
     let game = balls(&[("scripts/ServerScriptService/Balls.luau", script)]);
     for delivery in [Delivery::Ordered, Delivery::Lossy] {
         let (longest, known) = longest_gap(&game, delivery);
-        println!("{delivery:?}: {longest} ms without news, {known} known in the end");
+        println!("{delivery:?}: {longest} ms without an update, {known} known in the end");
         assert!(known > 10_000, "{delivery:?}: {known} arrived");
-        assert!(longest <= GAP_MS, "{delivery:?}: {longest} ms without news");
+        assert!(
+            longest <= GAP_MS,
+            "{delivery:?}: {longest} ms without an update"
+        );
     }
 }
 
-/// A JSON client is told everything at once when it joins; what comes up later
-/// has to fit its budget.
+/// A JSON client receives everything at once when it joins; later entities have
+/// to fit its budget.
 #[test]
-fn nor_does_anybody_stand_still_for_a_json_client() {
+fn near_players_are_not_delayed_for_a_json_client() {
     let mut world = World::load(&ball_park(), WorldOptions::default()).expect("it loads");
     let ada = world.join("a".into(), "Ada".into());
     let ben = world.join("b".into(), "Ben".into());
@@ -117,7 +123,7 @@ fn nor_does_anybody_stand_still_for_a_json_client() {
     let mut view = JsonView::new(ada);
     let mut acks: Vec<(u32, u32)> = Vec::new();
     let mut known: BTreeMap<u64, Json> = BTreeMap::new();
-    let (mut heard, mut longest, mut new_told) = (0, 0, 0);
+    let (mut received, mut longest, mut new_sent) = (0, 0, 0);
     for tick in 1..=WATCHED_MS * 60 / 1000 {
         let input = walk(tick as f32 / 60.0);
         world.receive_inputs(ben, &[NumberedInput { seq: tick, input }]);
@@ -136,21 +142,21 @@ fn nor_does_anybody_stand_still_for_a_json_client() {
             continue;
         };
         let snapshot: Json = serde_json::from_str(&text).expect("JSON");
-        let told = snapshot["tick"].as_u64().expect("a tick") as u32;
-        acks.push((tick + ACK_TICKS, told));
+        let sent = snapshot["tick"].as_u64().expect("a tick") as u32;
+        acks.push((tick + ACK_TICKS, sent));
         let entities = snapshot["features"]["movement"]["entities"].as_array();
         for entity in entities.expect("a list") {
             let id = entity["id"].as_u64().expect("an id");
             let before = known.insert(id, entity["p"].clone());
-            new_told += u32::from(before.is_none());
+            new_sent += u32::from(before.is_none());
             if id == walker && before.as_ref() != Some(&entity["p"]) {
-                longest = longest.max(tick - heard);
-                heard = tick;
+                longest = longest.max(tick - received);
+                received = tick;
             }
         }
     }
-    let longest_ms = longest.max(WATCHED_MS * 60 / 1000 - heard) * 1000 / 60;
-    println!("{longest_ms} ms without news, {new_told} known in the end");
-    assert!(longest_ms <= GAP_MS, "{longest_ms} ms without news");
-    assert!(new_told > 400, "what is new arrives as well: {new_told}");
+    let longest_ms = longest.max(WATCHED_MS * 60 / 1000 - received) * 1000 / 60;
+    println!("{longest_ms} ms without an update, {new_sent} known in the end");
+    assert!(longest_ms <= GAP_MS, "{longest_ms} ms without an update");
+    assert!(new_sent > 400, "what is new arrives as well: {new_sent}");
 }

@@ -1,11 +1,11 @@
-//! Terrain: what one player does is what everybody has, and nobody does more
-//! than they may.
+//! Terrain: one player's edits reach all clients, and players are limited in
+//! what they may change.
 
 use frolic_client::ClientEvent;
 use frolic_package::Package;
 use frolic_protocol::ServerMessage;
-use frolic_protocol::keep::SavedWorld;
 use frolic_protocol::ops::WorldOp;
+use frolic_protocol::persist::SavedWorld;
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_sim::Vec3;
 use frolic_sim::random::Random;
@@ -14,7 +14,7 @@ use frolic_world::replay::RecordOptions;
 use frolic_world::{World, WorldOptions, marks_of};
 
 use crate::harness::{Run, package, walk};
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// Level ground at y = 8, protected west of x = -10.
 const SCENE: &str = r#"{
@@ -94,8 +94,8 @@ fn an_edit_is_seen_by_the_other_player_within_100_ms() {
     }
 }
 
-/// Random edits over a bad line, somebody who comes late, and a world that is
-/// made again from the list of operations.
+/// Random edits over a bad connection, a player who joins late, and a world
+/// rebuilt from the list of operations.
 #[test]
 fn all_have_the_same_ground() {
     for seed in 1..4 {
@@ -201,7 +201,7 @@ fn a_world_that_was_stored_is_made_again() {
         let _ = world.terraform(player, &dig(center, 1.5));
         let _ = world.terraform(player, &add(center.map(|at| at + 1.0), 1.0));
         saved.ops.extend(world.take_ops());
-        world.ops_kept(saved.newest());
+        world.ops_persisted(saved.newest());
         if tick == 200 {
             saved.checkpoint = world.checkpoint();
             saved.ops.clear();
@@ -234,9 +234,9 @@ fn a_world_that_was_stored_is_made_again() {
     assert!(World::load(&game, options).is_ok());
 }
 
-/// Everything is undone and dug anew, and the process ends before its next
-/// checkpoint. The chunk has then been changed as often as the stored one, and
-/// is another one all the same.
+/// All edits are undone and redone differently, and the process ends before its
+/// next checkpoint. The chunk then has as many changes as the stored one, but
+/// differs from it.
 #[test]
 fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
     let game = game(&[]);
@@ -253,7 +253,7 @@ fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
     let terraform = |world: &mut World, op: TerrainOp| {
         assert!(world.terraform(player, &op).unwrap().is_some());
         let ops = world.take_ops();
-        world.ops_kept(world.newest_op());
+        world.ops_persisted(world.newest_op());
         ops
     };
     terraform(&mut world, dig([3.5, 7.5, 3.5], 0.5));
@@ -264,10 +264,10 @@ fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
 
     let after_next = |mut saved: SavedWorld| {
         let mut marks = marks_of(&saved.checkpoint);
-        let news = load(&saved).checkpoint_since(&mut marks);
+        let changes = load(&saved).checkpoint_since(&mut marks);
         saved.ops.clear();
-        saved.checkpoint.seq = news.seq;
-        saved.checkpoint.sections.extend(news.sections);
+        saved.checkpoint.seq = changes.seq;
+        saved.checkpoint.sections.extend(changes.sections);
         load(&saved)
     };
     let mut saved = SavedWorld { checkpoint, ops };
@@ -287,7 +287,7 @@ fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
 }
 
 #[test]
-fn nobody_is_told_before_it_is_kept() {
+fn edits_are_not_sent_before_they_are_persisted() {
     let mut world = World::load(&game(&[]), WorldOptions::default()).unwrap();
     let player = world.join("ada".into(), "Ada".into());
     for _ in 0..60 {
@@ -308,10 +308,10 @@ fn nobody_is_told_before_it_is_kept() {
     assert_eq!(applied(&mut world), None);
     assert!(world.terrain_versions().is_empty());
     let ops = world.take_ops();
-    world.ops_kept(ops[0].seq);
-    let told = applied(&mut world).unwrap();
-    assert_eq!((told.seq, told.chunks[0].version), (1, 1));
-    assert_eq!(world.terrain_versions(), told.chunks);
+    world.ops_persisted(ops[0].seq);
+    let sent = applied(&mut world).unwrap();
+    assert_eq!((sent.seq, sent.chunks[0].version), (1, 1));
+    assert_eq!(world.terrain_versions(), sent.chunks);
 }
 
 #[test]
@@ -431,8 +431,8 @@ fn characters_stand_where_they_dug_and_prediction_agrees() {
     assert!(worst < 1e-6, "the same bits against blocks: {worst}");
 }
 
-/// Somebody who comes into a world that was changed all over gets the near
-/// chunks first, and never more than so many bytes in a second.
+/// A player who joins a world that was changed all over receives the near
+/// chunks first, within a byte rate.
 #[test]
 fn late_comers_get_chunks_nearest_first_within_a_budget() {
     // Noise of blocks does not compress: this is a lot of data.
@@ -511,7 +511,7 @@ fn a_recorded_session_of_digging_repeats() {
         }
         world.step();
         if let Some(newest) = world.take_ops().last() {
-            world.ops_kept(newest.seq);
+            world.ops_persisted(newest.seq);
         }
         world.take_outbox();
     }

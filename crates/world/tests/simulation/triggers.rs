@@ -1,5 +1,5 @@
-//! Triggers in a whole world: each crossing is told exactly once, whoever
-//! crosses, however fast, and whatever happens inside.
+//! Triggers in a whole world: each crossing is reported exactly once, for any
+//! entity and speed, whatever handlers do inside.
 
 use frolic_script::LogLevel;
 use frolic_world::{World, WorldOptions};
@@ -80,7 +80,7 @@ fn a_way_beside_a_trigger_is_none_through_it() {
 }
 
 #[test]
-fn whoever_vanishes_inside_has_left() {
+fn an_entity_that_vanishes_inside_has_left() {
     run(r#"
         local bullet = World.Spawn("Bullet", Vector3.new(40, 10, 0))
         bullet.MoveTo(Vector3.new(50, 10, 0), 0.2)
@@ -110,7 +110,7 @@ fn a_trigger_that_vanishes_is_left_by_all() {
 }
 
 #[test]
-fn a_trigger_that_sweeps_over_somebody_tells_of_it() {
+fn a_trigger_that_sweeps_over_a_player_reports_it() {
     run(r#"
         task.wait(0.5)
         local character = Players:GetPlayers()[1].Character

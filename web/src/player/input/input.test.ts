@@ -79,8 +79,8 @@ test('scripts query keys and named actions on any device', () => {
 test('scripts receive key, button and tap events, including releases', () => {
   let open = false;
   const input = new PlayerInput(() => !open);
-  const heard: string[] = [];
-  input.listener = (event: InputEvent) => void heard.push(`${event.down ? '+' : '-'}${event.key} ${event.kind}`);
+  const received: string[] = [];
+  input.listener = (event: InputEvent) => void received.push(`${event.down ? '+' : '-'}${event.key} ${event.kind}`);
   input.key('KeyQ', true);
   input.key('KeyQ', true); // key repeat
   input.button(0, true);
@@ -89,7 +89,7 @@ test('scripts receive key, button and tap events, including releases', () => {
   input.key('F5', true); // the browser's own
   expect(input.isKeyDown('MouseLeft')).toBe(true);
   input.release();
-  expect(heard).toEqual([
+  expect(received).toEqual([
     '+Q Keyboard',
     '+MouseLeft Mouse',
     '+ Tap',
@@ -100,21 +100,21 @@ test('scripts receive key, button and tap events, including releases', () => {
   open = true;
   input.key('KeyQ', true);
   input.tap(1, 2);
-  expect(heard.length).toBe(6);
+  expect(received.length).toBe(6);
 });
 
 test('a gamepad walks, looks and jumps, and is released when disconnected', () => {
   const input = new PlayerInput();
-  const heard: string[] = [];
-  input.listener = (event: InputEvent) => void heard.push(`${event.down ? '+' : '-'}${event.key}`);
+  const received: string[] = [];
+  input.listener = (event: InputEvent) => void received.push(`${event.down ? '+' : '-'}${event.key}`);
   const buttons = Array.from({ length: 16 }, (_, at) => ({ pressed: at === 0 }));
   readPad(input, { axes: [0.05, -1, 1, 0], buttons }, 1 / 60);
   expect(input.move()).toEqual({ x: 0, y: 1 });
   expect(input.yaw).toBeLessThan(0);
   expect(input.takeButtons(0) & Button.jump).toBe(Button.jump);
-  expect([input.device, heard]).toEqual(['Gamepad', ['+ButtonA']]);
+  expect([input.device, received]).toEqual(['Gamepad', ['+ButtonA']]);
   readPad(input, null, 1 / 60);
-  expect([input.move(), heard]).toEqual([{ x: 0, y: 0 }, ['+ButtonA', '-ButtonA']]);
+  expect([input.move(), received]).toEqual([{ x: 0, y: 0 }, ['+ButtonA', '-ButtonA']]);
 });
 
 test('a keyboard alone turns the view', () => {

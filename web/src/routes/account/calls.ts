@@ -6,8 +6,8 @@ import { forgetSession, loadSession, saveSession, sessionOf } from '../../lib/se
 /** Registers an account; a guest is converted and keeps their content. */
 export async function register(username: string, password: string, remember: boolean): Promise<void> {
   const body = { username, password, remember };
-  const kept = loadSession();
-  if (kept?.kind === 'account') forgetSession();
+  const saved = loadSession();
+  if (saved?.kind === 'account') forgetSession();
   try {
     saveSession(sessionOf(await call<LoginResponse>('POST', '/api/register', { body })));
   } catch (error) {
@@ -61,10 +61,10 @@ export const revokeKey = (id: string): Promise<void> =>
   call('DELETE', `/api/me/keys/${encodeURIComponent(id)}`, { as: 'me' });
 
 function remember(account: Account): void {
-  const kept = loadSession();
-  if (!kept || kept.clientId !== account.client_id) return;
+  const saved = loadSession();
+  if (!saved || saved.clientId !== account.client_id) return;
   const kind = account.kind === 'account' ? 'account' : 'guest';
-  if (kept.username !== account.username || kept.kind !== kind || kept.role !== account.role) {
-    saveSession({ ...kept, username: account.username, kind, role: account.role });
+  if (saved.username !== account.username || saved.kind !== kind || saved.role !== account.role) {
+    saveSession({ ...saved, username: account.username, kind, role: account.role });
   }
 }

@@ -5,7 +5,7 @@ import { dressed } from './wardrobe';
 import { activateCharacter, createCharacter, deleteCharacter, listCharacters, saveCharacter } from '../../lib/social';
 
 /** Looks shown until a character is loaded. */
-const NOBODY: CharacterLooks = { hat: 'none', face: 'smile' };
+const DEFAULT_LOOKS: CharacterLooks = { hat: 'none', face: 'smile' };
 const plain = (looks: CharacterLooks): CharacterLooks => ({ ...looks });
 
 export class CharacterEditor {
@@ -16,7 +16,7 @@ export class CharacterEditor {
   busy = $state(false);
   selected = $state.raw<Character | null>(null);
   name = $state('');
-  looks = $state<CharacterLooks>(NOBODY);
+  looks = $state<CharacterLooks>(DEFAULT_LOOKS);
 
   /** Whether colours were never chosen; each world then picks its own. */
   get undressed(): boolean {
@@ -49,7 +49,7 @@ export class CharacterEditor {
   select(character: Character | null): void {
     this.selected = character;
     this.name = character?.name ?? '';
-    this.looks = character ? dressed(character.looks, character.character_id) : plain(NOBODY);
+    this.looks = character ? dressed(character.looks, character.character_id) : plain(DEFAULT_LOOKS);
   }
 
   /** True when it was stored; a concurrent edit is shown instead of being overwritten. */

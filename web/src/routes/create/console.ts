@@ -13,8 +13,8 @@ export const MEMORY_BUDGET_BYTES = 64 * 1024 * 1024;
 export function append(known: ConsoleEntry[], fresh: ConsoleEntry[]): ConsoleEntry[] {
   if (fresh.length === 0) return known;
   const last = known.at(-1)?.number ?? 0;
-  const anew = (fresh[0]?.number ?? 0) <= last;
-  return [...(anew ? [] : known), ...fresh].slice(-LINES_KEPT);
+  const restarted = (fresh[0]?.number ?? 0) <= last;
+  return [...(restarted ? [] : known), ...fresh].slice(-LINES_KEPT);
 }
 
 /** The lines to show, the newest first. */

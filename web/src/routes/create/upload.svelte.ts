@@ -5,8 +5,8 @@ import { ApiError, call } from '../../lib/api';
 const PART_BYTES = 1 << 20;
 /** Retry delays after a lost connection; then the user decides. */
 const RETRY_MS = [500, 1500, 4000, 8000];
-const KEPT = 'frolic.uploads';
-const KEPT_MAX = 8;
+const STORAGE_KEY = 'frolic.uploads';
+const STORED_MAX = 8;
 
 export type UploadStage = 'ready' | 'reading' | 'sending' | 'checking' | 'done' | 'failed';
 
@@ -118,7 +118,7 @@ export class PackageUpload {
   }
 
   async #resume(key: string | null, signal: AbortSignal): Promise<UploadState | null> {
-    const id = key === null ? null : (kept()[key] ?? null);
+    const id = key === null ? null : (storedUploads()[key] ?? null);
     if (id === null) return null;
     return call<UploadState>('GET', `/api/uploads/${encodeURIComponent(id)}`, { as: 'me', signal }).catch(() => null);
   }
@@ -165,9 +165,9 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-function kept(): Record<string, string> {
+function storedUploads(): Record<string, string> {
   try {
-    const value: unknown = JSON.parse(localStorage.getItem(KEPT) ?? '{}');
+    const value: unknown = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? '{}');
     return typeof value === 'object' && value !== null ? (value as Record<string, string>) : {};
   } catch {
     return {};
@@ -176,14 +176,14 @@ function kept(): Record<string, string> {
 
 function keep(all: Record<string, string>): void {
   try {
-    localStorage.setItem(KEPT, JSON.stringify(Object.fromEntries(Object.entries(all).slice(-KEPT_MAX))));
+    localStorage.setItem(STORAGE_KEY, JSON.stringify(Object.fromEntries(Object.entries(all).slice(-STORED_MAX))));
   } catch {
     // It cannot be resumed after a reload; everything else works.
   }
 }
 
-const remember = (key: string, id: string): void => keep({ ...kept(), [key]: id });
+const remember = (key: string, id: string): void => keep({ ...storedUploads(), [key]: id });
 const forget = (key: string): void =>
-  keep(Object.fromEntries(Object.entries(kept()).filter(([known]) => known !== key)));
+  keep(Object.fromEntries(Object.entries(storedUploads()).filter(([known]) => known !== key)));
 const forgetId = (id: string): void =>
-  keep(Object.fromEntries(Object.entries(kept()).filter(([, known]) => known !== id)));
+  keep(Object.fromEntries(Object.entries(storedUploads()).filter(([, known]) => known !== id)));

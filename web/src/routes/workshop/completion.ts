@@ -1,4 +1,4 @@
-// Completions after `ctx.`: everything a spell may use (docs/spells.md).
+// Completions after `ctx.`: everything a spell may use (docs/create/spells.md).
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 
 const CTX: Completion[] = [

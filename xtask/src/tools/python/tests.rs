@@ -29,7 +29,7 @@ fn a_plain_python_installs_a_package_that_is_all_of_itself() {
 }
 
 #[test]
-fn a_plain_python_is_told_what_is_missing_for_a_package_that_needs_others() {
+fn a_plain_python_reports_what_is_missing_for_a_package_that_needs_others() {
     let debian = Debian::new("needs");
     for requirement in ["moto[s3,server]==5.2.5", "schemathesis==4.32.5"] {
         let failure = debian.install(&package(requirement, "moto", false));

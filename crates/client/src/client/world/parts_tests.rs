@@ -9,7 +9,7 @@ use frolic_protocol::entity::EntityKind;
 use frolic_protocol::packet;
 use frolic_scene::{Color, Pattern, Shape};
 
-use super::tests::{SPAWNED, hear, packed, scene, thing, told};
+use super::tests::{SPAWNED, receive, packed, scene, thing, told};
 use super::*;
 use crate::client::tests::joined;
 use crate::{RayQuery, parts_of_scene};
@@ -92,11 +92,11 @@ fn scale_is_applied_to_shapes_and_round_shapes_stay_round() {
 fn the_first_changes_are_the_whole_scene_and_the_next_only_what_changed() {
     let mut client = joined();
     assert_eq!(client.take_part_changes(), PartChanges::default());
-    hear(&mut client, scene());
+    receive(&mut client, scene());
     assert_eq!(changes(&mut client), (vec![1, 2, 3, 4], vec![]));
     assert_eq!(client.take_part_changes(), PartChanges::default());
     let wall = thing(SPAWNED, 1, 5.0);
-    hear(&mut client, told(10, Some(0.0), Some(&[wall][..])));
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&[wall][..])));
     assert_eq!(changes(&mut client), (vec![SPAWNED], vec![]));
     let part = client.part(SPAWNED).expect("it is in view");
     assert_eq!(
@@ -105,17 +105,17 @@ fn the_first_changes_are_the_whole_scene_and_the_next_only_what_changed() {
     );
     // It only moves: the page sees that in each frame.
     let moved = thing(SPAWNED, 1, 6.0);
-    hear(&mut client, told(13, Some(0.0), Some(&[moved][..])));
+    receive(&mut client, snapshot_at(13, Some(0.0), Some(&[moved][..])));
     assert_eq!(client.take_part_changes(), PartChanges::default());
     let mut gate = thing(2, 0, 4.0);
     gate.flags |= flags::DESTROYED;
-    hear(&mut client, told(16, Some(0.0), Some(&[gate][..])));
+    receive(&mut client, snapshot_at(16, Some(0.0), Some(&[gate][..])));
     assert_eq!(changes(&mut client), (vec![], vec![2, SPAWNED]));
     assert_eq!((client.part(2), client.part(SPAWNED)), (None, None));
     // It is in view again.
-    hear(
+    receive(
         &mut client,
-        told(19, Some(0.0), Some(&[thing(2, 0, 4.0), wall][..])),
+        snapshot_at(19, Some(0.0), Some(&[thing(2, 0, 4.0), wall][..])),
     );
     assert_eq!(changes(&mut client), (vec![2, SPAWNED], vec![]));
 }
@@ -123,11 +123,11 @@ fn the_first_changes_are_the_whole_scene_and_the_next_only_what_changed() {
 #[test]
 fn details_change_a_part() {
     let mut client = joined();
-    hear(&mut client, scene());
+    receive(&mut client, scene());
     client.take_part_changes();
     let mut gate = thing(2, 0, 4.0);
     gate.details = 1;
-    hear(&mut client, told(10, Some(0.0), Some(&[gate][..])));
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&[gate][..])));
     // The source of these snapshots doubles everything that has details.
     let changes = client.take_part_changes();
     assert_eq!(changes.changed.len(), 1);
@@ -147,15 +147,15 @@ fn a_part_waits_for_its_definition_and_for_the_scene() {
     player.kind = EntityKind::Character;
     let mut client = joined();
     let states = [made_up, guard, player];
-    hear(&mut client, told(10, Some(0.0), Some(&states[..])));
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&states[..])));
     assert_eq!(client.take_part_changes(), PartChanges::default());
-    hear(&mut client, scene());
+    receive(&mut client, scene());
     assert_eq!(changes(&mut client), (vec![1, 2, 3, 4], vec![]));
     let definition = ServerMessage::Definition {
         index: 2,
         components: r#"{"Npc":{"sight_distance":5},"Tag":["guard"]}"#.to_owned(),
     };
-    hear(&mut client, packet::single(&definition));
+    receive(&mut client, packet::single(&definition));
     assert_eq!(changes(&mut client), (vec![SPAWNED, SPAWNED + 1], vec![]));
     let part = client.part(SPAWNED + 1).expect("it is in view");
     assert_eq!(
@@ -171,8 +171,8 @@ fn what_a_snapshot_removed_before_the_scene_arrived_is_no_part() {
     let mut gate = thing(2, 0, 4.0);
     gate.flags |= flags::DESTROYED;
     let mut client = joined();
-    hear(&mut client, told(10, Some(0.0), Some(&[gate][..])));
-    hear(&mut client, scene());
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&[gate][..])));
+    receive(&mut client, scene());
     assert_eq!(changes(&mut client), (vec![1, 3, 4], vec![]));
 }
 
@@ -199,7 +199,7 @@ fn a_ray_hits_solids_exactly_and_characters_of_others() {
         {"id":4,"name":"Wall","components":{"Transform":{"position":[10,1,0]},
             "Shape":{"type":"box","size":[2,9,9]},"Tag":["wall"]}}]}"#;
     let mut client = joined();
-    hear(&mut client, packed(scene));
+    receive(&mut client, packed(scene));
     // Not its bounding box: half a metre up, the ball is 0.866 m wide.
     assert_eq!(along_x(&client, 1.0, None, &[]), Some((2, 300)));
     assert_eq!(along_x(&client, 1.5, None, &[]), Some((2, 313)));
@@ -212,7 +212,7 @@ fn a_ray_hits_solids_exactly_and_characters_of_others() {
     let mut other = thing(SPAWNED, 0, 2.5);
     other.kind = EntityKind::Character;
     let states = [other];
-    hear(&mut client, told(10, Some(0.0), Some(&states[..])));
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&states[..])));
     client.frame(0.0);
     let (entity, distance) = along_x(&client, 1.5, None, &[]).expect("a character is there");
     assert_eq!(entity, SPAWNED);

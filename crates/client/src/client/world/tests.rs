@@ -21,10 +21,10 @@ const SCENE: &str = r#"{"format":1,
     {"id":3,"name":"Crate","components":{"Transform":{"position":[8,1,0]},"Shape":{"type":"box","size":[2,2,2]}}},
     {"id":4,"name":"Post","components":{"Transform":{"position":[12,1,0]},"Shape":{"type":"box","size":[2,2,2]}}}]}"#;
 
-const HERE: CellKey = CellKey::Square { x: 0, z: 0 };
+const HERE: CellKey = CellKey::Grid { x: 0, z: 0 };
 pub(super) const SPAWNED: u32 = 1_000_001;
 
-pub(super) fn hear(client: &mut Client, packet: Vec<u8>) {
+pub(super) fn receive(client: &mut Client, packet: Vec<u8>) {
     client.receive(&packet, 0.0).expect("readable");
 }
 
@@ -55,19 +55,19 @@ impl CellSource for Source {
         details.encode()
     }
 
-    fn square_of(&self, _: u32) -> Option<(i16, i16)> {
+    fn cell_of(&self, _: u32) -> Option<(i16, i16)> {
         None
     }
 }
 
 /// A packet of a snapshot. The first one has the own character, this far along x;
 /// `here` is the content of the cell, or none when it is out of view.
-pub(super) fn told(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
-    told_in(None, tick, own, here)
+pub(super) fn snapshot_at(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
+    snapshot_in(None, tick, own, here)
 }
 
 /// The same in a packet of this number, or of none.
-fn told_in(
+fn snapshot_in(
     number: Option<u32>,
     tick: u32,
     own: Option<f32>,
@@ -124,26 +124,26 @@ fn an_unmoved_entity_is_drawn_and_solid_exactly_where_the_file_has_it() {
         frolic_sim::scene::pose(&scene.world_transforms()[0])
     };
     let mut client = joined();
-    hear(&mut client, packed(scene_json));
+    receive(&mut client, packed(scene_json));
     let solid = client.bounds_of(2);
     let mut ramp = thing(2, 0, 0.0);
     ramp.position = quantize::position(home.translation);
     ramp.rotation = quantize::rotation(home.rotation);
     assert_ne!(ramp.turn(), home.rotation);
-    hear(&mut client, told(10, Some(0.0), Some(&[ramp][..])));
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&[ramp][..])));
     assert_eq!(client.bounds_of(2), solid);
     for flags in [flags::GROUNDED, 0, flags::GROUNDED] {
         // It changed, and is drawn between its old and its new state.
         ramp.flags = flags;
         let tick = client.stats(0.0).tick + 3;
-        hear(&mut client, told(tick, Some(0.0), Some(&[ramp][..])));
+        receive(&mut client, snapshot_at(tick, Some(0.0), Some(&[ramp][..])));
         let drawn = client.frame(f64::from(tick) * 16.0)[0];
         assert_eq!((drawn.id, drawn.position), (2, home.translation));
         assert_eq!(drawn.rotation, home.rotation);
     }
     assert_eq!(client.bounds_of(2), solid);
     ramp.position[0] += 256;
-    hear(&mut client, told(40, Some(0.0), Some(&[ramp][..])));
+    receive(&mut client, snapshot_at(40, Some(0.0), Some(&[ramp][..])));
     assert_ne!(client.bounds_of(2), solid, "it was moved");
 }
 
@@ -162,10 +162,10 @@ fn entities_replicated_before_the_scene_are_solid_with_it() {
     states[2].details = 1;
     states[4].details = 1;
     let mut client = joined();
-    hear(&mut client, told(10, Some(0.0), Some(&states[..])));
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&states[..])));
     let ids = [1, 2, 3, 4, wall, large, made_up];
     assert_eq!(ids.map(|id| solid(&client, id)), [None; 7]);
-    hear(&mut client, scene());
+    receive(&mut client, scene());
     assert_eq!(
         ids.map(|id| solid(&client, id)),
         [
@@ -182,23 +182,23 @@ fn entities_replicated_before_the_scene_are_solid_with_it() {
         index: 2,
         components: r#"{"Shape":{"type":"box","size":[1,1,1]}}"#.to_owned(),
     };
-    hear(&mut client, packet::single(&definition));
+    receive(&mut client, packet::single(&definition));
     assert_eq!(solid(&client, made_up), Some((-2_000, 100)));
 }
 
 #[test]
 fn a_later_packet_of_a_snapshot_does_not_hide_where_we_are() {
     let mut client = joined();
-    hear(&mut client, scene());
+    receive(&mut client, scene());
     let x = |client: &Client| client.own_state().map(|state| state.feet.x);
-    hear(&mut client, told(10, None, None));
+    receive(&mut client, snapshot_at(10, None, None));
     assert_eq!(x(&client), None, "not known yet");
-    hear(&mut client, told(10, Some(1.0), None));
+    receive(&mut client, snapshot_at(10, Some(1.0), None));
     assert_eq!(x(&client), Some(1.0));
-    hear(&mut client, told(13, None, None));
-    hear(&mut client, told(13, Some(2.0), None));
+    receive(&mut client, snapshot_at(13, None, None));
+    receive(&mut client, snapshot_at(13, Some(2.0), None));
     assert_eq!(x(&client), Some(2.0));
-    hear(&mut client, told(10, Some(1.0), None));
+    receive(&mut client, snapshot_at(10, Some(1.0), None));
     assert_eq!(x(&client), Some(2.0), "from before");
     assert_eq!(client.stats(0.0).snapshots, 2);
     assert_eq!(client.stats(0.0).loss, 0.0);
@@ -209,9 +209,9 @@ fn a_part_of_the_scene_that_left_view_goes_nowhere() {
     let mut gate = thing(2, 0, 4.0);
     gate.velocity = quantize::velocity(Vec3::X * 10.0);
     let mut client = joined();
-    hear(&mut client, scene());
-    hear(&mut client, told(10, Some(0.0), Some(&[gate][..])));
-    hear(&mut client, told(13, Some(0.0), None));
+    receive(&mut client, scene());
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&[gate][..])));
+    receive(&mut client, snapshot_at(13, Some(0.0), None));
     for frame in 1..=300 {
         client.advance(f64::from(frame) * 16.0);
     }
@@ -224,26 +224,26 @@ fn a_part_of_the_scene_that_is_elsewhere_is_not_solid_where_the_file_has_it() {
     let missing = [EntityState::elsewhere(2)];
     for overtakes in [false, true] {
         let mut client = joined();
-        let snapshot = told(10, Some(0.0), Some(&missing[..]));
+        let snapshot = snapshot_at(10, Some(0.0), Some(&missing[..]));
         let packets = match overtakes {
             true => [snapshot, scene()],
             false => [scene(), snapshot],
         };
         for packet in packets {
-            hear(&mut client, packet);
+            receive(&mut client, packet);
         }
         assert_eq!(solid(&client, 2), None);
         assert_eq!(client.take_removed(), [2]);
         // It comes back, larger than it was.
         let mut gate = thing(2, 0, 5.0);
         gate.details = 1;
-        hear(&mut client, told(13, Some(0.0), Some(&[gate][..])));
+        receive(&mut client, snapshot_at(13, Some(0.0), Some(&[gate][..])));
         assert_eq!(solid(&client, 2), Some((500, 400)));
         assert!(client.take_removed().is_empty());
         // And stays as it was while it is not replicated.
-        hear(&mut client, told(16, Some(0.0), None));
+        receive(&mut client, snapshot_at(16, Some(0.0), None));
         assert_eq!(solid(&client, 2), Some((500, 400)));
-        hear(&mut client, told(19, Some(0.0), Some(&missing[..])));
+        receive(&mut client, snapshot_at(19, Some(0.0), Some(&missing[..])));
         assert_eq!(solid(&client, 2), None);
         assert_eq!(client.take_removed(), [2]);
     }
@@ -257,9 +257,9 @@ fn a_host_that_asks_before_the_scene_gets_the_missing_parts_again() {
     destroyed.flags |= flags::DESTROYED;
     let states = [EntityState::elsewhere(2), destroyed];
     let mut client = joined();
-    hear(&mut client, told(10, Some(0.0), Some(&states[..])));
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&states[..])));
     assert_eq!(client.take_removed(), [2, 3]);
-    hear(&mut client, scene());
+    receive(&mut client, scene());
     assert_eq!(client.take_removed(), [2, 3]);
     assert!(client.take_removed().is_empty());
 }
@@ -269,17 +269,23 @@ fn a_host_that_asks_before_the_scene_gets_the_missing_parts_again() {
 fn an_entity_that_is_back_when_asked_was_not_removed() {
     let (stays, goes) = (thing(SPAWNED, 1, 1.0), thing(SPAWNED + 1, 1, 2.0));
     let mut client = joined();
-    hear(&mut client, told(10, Some(0.0), Some(&[stays, goes][..])));
+    receive(
+        &mut client,
+        snapshot_at(10, Some(0.0), Some(&[stays, goes][..])),
+    );
     for tick in [13, 19] {
-        hear(&mut client, told(tick, None, None));
-        hear(&mut client, told(tick + 3, None, Some(&[stays][..])));
+        receive(&mut client, snapshot_at(tick, None, None));
+        receive(&mut client, snapshot_at(tick + 3, None, Some(&[stays][..])));
     }
     assert_eq!(client.take_removed(), [goes.id]);
     assert!(client.take_removed().is_empty());
     // Destroyed entities are still reported.
     let mut destroyed = thing(3, 0, 8.0);
     destroyed.flags |= flags::DESTROYED;
-    hear(&mut client, told(25, None, Some(&[destroyed, stays][..])));
+    receive(
+        &mut client,
+        snapshot_at(25, None, Some(&[destroyed, stays][..])),
+    );
     assert_eq!(client.take_removed(), [3]);
 }
 
@@ -289,8 +295,8 @@ fn a_host_that_never_asks_does_not_fill_the_memory() {
         .map(|number| thing(SPAWNED + number, 1, 1.0))
         .collect();
     let mut client = joined();
-    hear(&mut client, told(10, Some(0.0), Some(&many[..])));
-    hear(&mut client, told(13, None, None));
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&many[..])));
+    receive(&mut client, snapshot_at(13, None, None));
     let removed = client.take_removed();
     assert_eq!((removed.len(), removed[0]), (REMOVED_MAX, SPAWNED));
 }
@@ -315,8 +321,8 @@ fn said(client: &mut Client) -> Vec<(Option<u32>, Vec<u32>)> {
 #[test]
 fn each_input_is_in_six_datagrams_in_a_row() {
     let mut client = joined();
-    hear(&mut client, scene());
-    hear(&mut client, told(10, Some(0.0), None));
+    receive(&mut client, scene());
+    receive(&mut client, snapshot_at(10, Some(0.0), None));
     let mut datagrams = Vec::new();
     for frame in 0..60 {
         client.advance(f64::from(frame) * 16.0);
@@ -335,7 +341,7 @@ fn each_input_is_in_six_datagrams_in_a_row() {
 fn packets_before_the_scene_are_acknowledged() {
     let mut client = joined();
     let mut at_ms = 0.0;
-    let mut hear_and_say = |client: &mut Client, packet: Option<Vec<u8>>| {
+    let mut receive_and_send = |client: &mut Client, packet: Option<Vec<u8>>| {
         at_ms += 17.0;
         if let Some(packet) = packet {
             client.receive(&packet, at_ms).expect("readable");
@@ -343,18 +349,22 @@ fn packets_before_the_scene_are_acknowledged() {
         client.advance(at_ms);
         said(client)
     };
-    assert_eq!(hear_and_say(&mut client, None), [], "there is nothing yet");
+    assert_eq!(
+        receive_and_send(&mut client, None),
+        [],
+        "there is nothing yet"
+    );
     // The own position is not known yet.
-    let first = told_in(Some(1), 10, None, None);
+    let first = snapshot_in(Some(1), 10, None, None);
     let acknowledged = |number: u32| [(Some(number), Vec::new())];
-    assert_eq!(hear_and_say(&mut client, Some(first)), acknowledged(1));
-    assert_eq!(hear_and_say(&mut client, None), [], "once is enough");
-    let more = told_in(Some(2), 13, Some(0.0), None);
-    assert_eq!(hear_and_say(&mut client, Some(more)), acknowledged(2));
+    assert_eq!(receive_and_send(&mut client, Some(first)), acknowledged(1));
+    assert_eq!(receive_and_send(&mut client, None), [], "once is enough");
+    let more = snapshot_in(Some(2), 13, Some(0.0), None);
+    assert_eq!(receive_and_send(&mut client, Some(more)), acknowledged(2));
     // A stream loses nothing, and numbers nothing.
-    let on_stream = told_in(None, 16, Some(0.0), None);
-    assert_eq!(hear_and_say(&mut client, Some(on_stream)), []);
-    let with_inputs = hear_and_say(&mut client, Some(scene()));
+    let on_stream = snapshot_in(None, 16, Some(0.0), None);
+    assert_eq!(receive_and_send(&mut client, Some(on_stream)), []);
+    let with_inputs = receive_and_send(&mut client, Some(scene()));
     assert_eq!(with_inputs.len(), 1);
     assert_eq!((with_inputs[0].0, with_inputs[0].1.len()), (Some(2), 1));
 }
@@ -362,8 +372,8 @@ fn packets_before_the_scene_are_acknowledged() {
 #[test]
 fn every_input_leaves_after_a_hitch() {
     let mut client = joined();
-    hear(&mut client, scene());
-    hear(&mut client, told(10, Some(0.0), None));
+    receive(&mut client, scene());
+    receive(&mut client, snapshot_at(10, Some(0.0), None));
     let mut now_ms = 0.0;
     let mut left = BTreeSet::new();
     for frame in 0..40 {

@@ -1,4 +1,4 @@
-//! What a game server says of itself, and what it did between two such looks.
+//! A game server's own figures, and its work between two samples of them.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::bench::process::http_get;
 
-/// What a server said at one moment.
+/// A server's figures at one moment.
 pub struct Look {
     at: Instant,
     counts: Counts,
@@ -45,13 +45,13 @@ impl Look {
         self.counts.players
     }
 
-    /// How hard it is for the server to keep up: 0 to 3.
+    /// The server's pressure level: 0 to 3.
     pub fn pressure(&self) -> u8 {
         self.counts.pressure
     }
 }
 
-/// What a server did while it was watched.
+/// The work of a server during a measurement.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Work {
     /// For how long.
@@ -87,7 +87,7 @@ impl Work {
         self.bytes_per_client / self.seconds.max(1e-9)
     }
 
-    /// Made up: a second with so many bytes to each.
+    /// Invented: a second with `bytes` to each.
     #[cfg(test)]
     pub fn of_bytes(bytes_per_client_s: f64) -> Self {
         Self {

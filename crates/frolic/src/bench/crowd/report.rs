@@ -1,4 +1,4 @@
-//! What comes out of a crowd: figures, and warnings where they cannot be trusted.
+//! The results of a crowd: figures, and warnings where they cannot be trusted.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +21,7 @@ const RATE_TOLERANCE: f64 = 0.03;
 /// another machine.
 const CPU_TOLERANCE: f64 = 0.1;
 
-/// What the clients of a crowd sent and received: the floor moves the same.
+/// Traffic of a crowd's clients: the floor moves the same.
 #[derive(Debug, PartialEq)]
 pub struct Traffic {
     /// Updates per client and second.
@@ -48,10 +48,10 @@ impl Traffic {
     }
 }
 
-/// What server and floor cost in turns.
+/// The cost of server and floor in alternating turns.
 pub struct Turns {
     pub server_cpu_s_per_s: f64,
-    /// What the server did in the seconds that count.
+    /// The server's work in the measured seconds.
     pub work: Work,
     pub floor_cpu_s_per_s: f64,
     pub floor_load_cpu_s_per_s: f64,
@@ -80,8 +80,8 @@ pub struct CrowdReport {
     corrections_p50: f64,
     update_hz_p01: f64,
     entities_p50: f64,
-    /// Entities that a client knew of, summed over clients and updates. Not
-    /// each is told of in each update: far ones are more rarely.
+    /// Entities known to a client, summed over clients and updates. Not each is
+    /// in each update: far ones are updated less often.
     known_pairs_per_s: f64,
     rtt_ms_p50: f64,
     late_joins: u32,
@@ -92,11 +92,11 @@ pub struct CrowdReport {
     messages_out_hz: f64,
     load_cpu_s_per_s: f64,
     load_late_ms_p99: f64,
-    /// What it costs to be the floor's clients: the least any load can cost.
+    /// CPU of the floor's clients: the least any load can cost.
     floor_load_cpu_s_per_s: f64,
-    /// What the host took of the server's core while the crowd was in.
+    /// CPU that the host took from the server's core during the measurement.
     stolen_s_per_s: f64,
-    /// What the server cost in the run without pauses, and did in both.
+    /// CPU of the server in the run without pauses, and its work in both.
     server_cpu_s_per_s_uninterrupted: f64,
     work_uninterrupted: Work,
     work_in_turns: Work,
@@ -159,7 +159,7 @@ impl CrowdReport {
         report
     }
 
-    /// What makes these figures worth less.
+    /// Reasons to doubt these figures.
     fn doubts(&self, args: &CrowdArgs, update_hz: f64) -> Vec<String> {
         let mut doubts = Vec::new();
         let loads = [
@@ -201,14 +201,14 @@ impl CrowdReport {
         }
         if self.players_finished < self.players || self.late_joins < args.late_joins {
             let error = self.first_error.as_deref().unwrap_or("no reason known");
-            doubts.push(format!("not everybody stayed to the end: {error}"));
+            doubts.push(format!("not all players stayed to the end: {error}"));
         }
         doubts
     }
 
     /// Whether the server did the same in turns as without them: one that is
-    /// stopped in the middle of a tick may take that for a slow machine, and
-    /// then tells of less.
+    /// paused in the middle of a tick may take that for a slow machine, and
+    /// then sends less.
     fn doubts_of_turns(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         let work = &self.work_in_turns;
@@ -230,7 +230,7 @@ impl CrowdReport {
         if work.pressure > 0 {
             let level = work.pressure;
             doubts.push(format!(
-                "in turns the server was under pressure ({level}), and told of less"
+                "in turns the server was under pressure ({level}), and sent less"
             ));
         }
         if work.updates_deferred > 0 {
@@ -415,7 +415,7 @@ mod tests {
         );
         check(|_, turns| turns.floor_update_hz = 30.0, "30.00 updates");
         check(|crowd, _| crowd.swarm.messages_out_hz = 25.0, "25.0 times");
-        check(|crowd, _| crowd.swarm.finished = 399, "not everybody");
+        check(|crowd, _| crowd.swarm.finished = 399, "not all players");
         check(
             |_, turns| turns.work = Work::of_bytes(38_500.0),
             "sent 38500 bytes",

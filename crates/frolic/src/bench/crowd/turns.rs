@@ -16,24 +16,24 @@ use crate::bench::process::Process;
 /// 30 and at 60 Hz the counted second begins, and ends, well between two.
 const TURN: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_millis(240);
-/// More turns tell nothing new, and take two and a half seconds each.
+/// More turns give no better figures, and take two and a half seconds each.
 const TURNS_MAX: u64 = 30;
 /// How long the server may take to be at ease once all are in, and how often we
 /// look whether it is.
 const EASE_WITHIN: Duration = Duration::from_secs(15);
 const EASE_EVERY: Duration = Duration::from_millis(250);
-/// What the crowd's load stays longer than all turns take: the floor's clients
-/// come in meanwhile. It is ended by us, not by the clock.
+/// The crowd's load stays this much longer than all turns take: the floor's
+/// clients join meanwhile. It is ended by a signal, not by the clock.
 const LOAD_SPARE: Duration = Duration::from_secs(120);
-/// What the floor's clients stay longer than their own turns take.
+/// The floor's clients stay this much longer than their own turns take.
 const FLOOR_SPARE: Duration = Duration::from_secs(2);
 
-/// Turns of a run that is watched for so long.
+/// The number of turns in a measurement of this length.
 fn turns_for(seconds: u64) -> u64 {
     seconds.min(TURNS_MAX)
 }
 
-/// How long one of the two runs in so many turns.
+/// The time that each of the two runs in this number of turns.
 fn running_time(turns: u64) -> Duration {
     (TURN + SETTLE).mul_f64(turns as f64)
 }
@@ -58,7 +58,7 @@ impl<'a> Pair<'a> {
     }
 
     fn pause(&self) -> Result<()> {
-        // What is sent while the load's clock stands still would count double.
+        // Messages sent while the load's clock stands still would count double.
         self.server.pause()?;
         self.load.pause()
     }
@@ -128,9 +128,9 @@ pub fn take_turns(args: &CrowdArgs, server: &Server, traffic: &Traffic) -> Resul
     })
 }
 
-/// A crowd that comes in puts the server under pressure, which takes seconds to
-/// fall; meanwhile it tells of less, and would be cheaper than it is. One that
-/// is too slow for its crowd never gets there: a warning will say so.
+/// A joining crowd puts the server under pressure, which takes seconds to fall;
+/// meanwhile it sends less, and would seem cheaper than it is. A server that is
+/// too slow for its crowd stays under pressure: a warning is printed then.
 fn wait_for_ease(server: &Server) -> Result<()> {
     let began = Instant::now();
     while server.look()?.pressure() > 0 && began.elapsed() < EASE_WITHIN {

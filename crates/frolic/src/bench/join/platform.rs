@@ -41,7 +41,7 @@ struct LoggedIn {
     session_token: String,
 }
 
-/// What a join is answered with.
+/// The answer to a join.
 #[derive(Deserialize)]
 pub struct Joined {
     pub server_address: String,
@@ -103,7 +103,8 @@ impl Platform {
         Ok(session_token)
     }
 
-    /// Asks for a place, and tells when it asked.
+    /// Requests a place in a world; returns the answer and when the request was
+    /// sent.
     pub async fn join(&self, session: &str, target: Target<'_>) -> Result<(Joined, Instant)> {
         let wish = match target {
             Target::NewWorld => json!({}),
@@ -163,8 +164,8 @@ fn ready_address(line: &str) -> Option<String> {
     Some(address.trim_end_matches('/').to_owned())
 }
 
-/// Sends a request, and again later while the platform asks for patience.
-/// Tells when the one that was answered went out.
+/// Sends a request, and again later while the platform asks the client to
+/// retry. Returns when the answered request was sent.
 async fn patiently(request: RequestBuilder) -> Result<(Response, Instant)> {
     loop {
         let again = request.try_clone().context("a request to repeat")?;
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_found_in_the_line_that_says_ready() {
+    fn the_address_is_found_in_the_ready_line() {
         let line = "Ready after 0.1 s. Play at http://127.0.0.1:5000  (Ctrl-C stops)";
         assert_eq!(
             ready_address(line).as_deref(),

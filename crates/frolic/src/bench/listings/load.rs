@@ -1,6 +1,6 @@
-//! Asks over kept connections, one question at a time on each, and times the
-//! answers. Reads no more of HTTP than it has to, so that the one who asks is
-//! not what is measured.
+//! Sends requests over persistent connections, one at a time on each, and
+//! measures the response times. Parses only as much of HTTP as needed, so that
+//! the load is not measured instead of the server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub struct LoadArgs {
     path: Vec<String>,
 }
 
-/// What was seen.
+/// The combined figures.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LoadReport {
     pub per_s: f64,
@@ -41,7 +41,7 @@ pub struct LoadReport {
     pub answer_bytes: f64,
 }
 
-/// What one connection saw.
+/// The figures of one connection.
 #[derive(Default)]
 struct Seen {
     ms: Vec<f64>,

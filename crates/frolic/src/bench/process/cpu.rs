@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-/// What the threads of a process had used at one moment. Only the difference
-/// of two such readings means something.
+/// CPU time of the threads of a process at one moment. Only the difference of
+/// two such readings is meaningful.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuTimes {
     clock: Clock,
@@ -68,7 +68,7 @@ impl CpuTimes {
     }
 }
 
-/// What each thread used, to the nanosecond. A thread may end while we read,
+/// CPU time of each thread, to the nanosecond. A thread may end while we read,
 /// and kernels without this count have none of the files.
 fn fine_times(tasks: &Path) -> Result<BTreeMap<u32, u64>> {
     let mut times = BTreeMap::new();
@@ -86,7 +86,7 @@ fn fine_times(tasks: &Path) -> Result<BTreeMap<u32, u64>> {
     Ok(times)
 }
 
-/// What all threads used together, from `/proc/PID/stat`.
+/// CPU time of all threads together, from `/proc/PID/stat`.
 fn coarse_time(stat: &str) -> Result<u64> {
     let (_, rest) = stat.rsplit_once(')').context("a process has a name")?;
     let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -1,9 +1,9 @@
-//! Whether two processes can have a core each, which is what keeps a load from
-//! costing the server it measures.
+//! Whether two processes can have a core each, so that a load does not slow the
+//! server it measures.
 
 use std::process::Command;
 
-/// What pinning depends on.
+/// The conditions for pinning.
 struct Machine {
     cores: usize,
     has_taskset: bool,

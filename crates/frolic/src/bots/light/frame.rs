@@ -13,7 +13,7 @@ const PONG: u8 = 0xa;
 const FINAL: u8 = 0x80;
 const MASKED: u8 = 0x80;
 
-/// What a server sent.
+/// A frame of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'bytes> {
     /// A whole binary message.

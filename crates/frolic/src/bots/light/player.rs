@@ -1,7 +1,7 @@
 //! One light player: bytes of a socket in, bytes for it out. It speaks the
-//! whole protocol but predicts nothing and keeps no entities. Nor does it
-//! talk: what 2,000 say reaches 2,000, which is 33,000 lines a second that no
-//! other system of the comparison carries. Those on the client core talk.
+//! whole protocol but predicts nothing and stores no entities. It does not chat
+//! either: the messages of 2,000 players to 2,000 are 33,000 a second, which no
+//! other system of the comparison carries. Bots on the client core chat.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ use crate::bots::outcome::{Kind, Outcome};
 /// Each message repeats this many of the newest inputs, as the client core does.
 const REPEATED_INPUTS: usize = 6;
 const PING_INTERVAL_MS: f64 = 1000.0;
-/// Whoever is not in by then does not come in.
+/// A player who has not joined by then fails.
 const JOIN_PATIENCE_MS: f64 = 30_000.0;
 
 /// A player without a world of its own.
@@ -233,7 +233,7 @@ impl Player {
         // two are the next time. The load stays even: the repeats go out alone.
         if !self.inputs.is_empty() {
             let message = ClientMessage::Inputs {
-                // What came over a WebSocket is there; only datagrams need this.
+                // Only datagrams need it: a WebSocket delivers everything.
                 ack: None,
                 shown: None,
                 inputs: self.inputs.iter().copied().collect(),
@@ -271,13 +271,13 @@ impl Player {
         self.outcome.messages_out = 0;
     }
 
-    /// Says goodbye into `out`, and tells what it saw.
+    /// Queues a leave message in `out`, and returns the figures.
     ///
     /// # Errors
-    /// When it never came in.
+    /// Fails when the player never joined.
     pub fn leave(mut self, now_ms: f64) -> Result<(Vec<u8>, Outcome)> {
         let Some(last) = &self.snapshot else {
-            bail!("the time was over before it came in");
+            bail!("the run ended before the bot had joined");
         };
         if let Some(from_ms) = self.measured_from_ms {
             self.outcome.seconds = (now_ms - from_ms) / 1000.0;

@@ -78,7 +78,7 @@ impl Upgrade {
 mod tests {
     use super::*;
 
-    /// What a server answers to `request`, made by tungstenite.
+    /// A server's answer to `request`, made by tungstenite.
     fn answer_to(request: &[u8]) -> Vec<u8> {
         let text = std::str::from_utf8(request).unwrap();
         let key = text

@@ -18,7 +18,7 @@ pub enum Seen<'bytes> {
     Other,
 }
 
-/// Tells messages apart by how they begin.
+/// Distinguishes messages by their first bytes.
 pub struct Eye {
     snapshot: u8,
     /// Answers to pings and the end of the connection.

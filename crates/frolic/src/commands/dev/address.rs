@@ -1,4 +1,4 @@
-//! Where the game is played: the creator's own link, the address for other
+//! The addresses of the game: the creator's own link, the address for other
 //! devices, and the browser.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use frolic_platform::Platform;
 
-/// The link that a browser is opened with stands in the arguments of a program,
-/// where other users of this machine can read it: it must be used at once.
+/// The link that a browser is opened with is among the arguments of a program,
+/// which other users of this machine can read: it must be used at once.
 const OPENED_LINK_MS: i64 = 60 * 1000;
-/// The printed link waits for whoever reads the terminal.
+/// The printed link is read in the terminal, so it is valid for longer.
 const PRINTED_LINK_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 
 /// The ways into the game that is being made.
@@ -29,7 +29,7 @@ impl Doors {
         println!("Play at {}", self.link(PRINTED_LINK_MS));
         if let Some(address) = self.for_other_devices() {
             println!("Other devices on your network: {address}");
-            println!("  (everybody there can play; only the link above makes a creator)");
+            println!("  (everyone there can play; only the link above makes a creator)");
         }
         let console = format!("/create/{}/console", self.game_id);
         println!("Console: {}", self.at(&console));

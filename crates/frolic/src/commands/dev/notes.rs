@@ -1,4 +1,4 @@
-//! What `frolic dev` prints: problems with their lines, and what a save did.
+//! Output of `frolic dev`: problems with their lines, and the result of a save.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub fn print_problems(folder: &Path, report: &Report) {
     }
 }
 
-/// One line of a file, for people; none where there is nothing to see.
+/// One line of a file, for people; none where it is blank.
 fn source_line(file: &Path, line: u32) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let index = usize::try_from(line).ok()?.checked_sub(1)?;
@@ -36,11 +36,11 @@ fn source_line(file: &Path, line: u32) -> Option<String> {
     (!line.is_empty()).then(|| line.chars().take(LINE_CHARS_MAX).collect())
 }
 
-/// What came of new scripts in one world.
+/// The result of new scripts in one world.
 pub fn reload_summary(reply: &ReloadReply, revision: &str, took: Duration) -> String {
     if let Some(reason) = &reply.swapped_back {
         return format!(
-            "not reloaded: {reason}; everybody plays the version before (correct it and save again)"
+            "not reloaded: {reason}; players stay on the previous version (correct it and save again)"
         );
     }
     let names = |list: &[String]| match list {

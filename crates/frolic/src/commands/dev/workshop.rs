@@ -1,5 +1,5 @@
-//! Keeps the running worlds of a game at what its folder holds: new scripts go
-//! into worlds that run, everything else restarts them.
+//! Updates the running worlds of a game to its folder: new scripts are loaded
+//! into running worlds, everything else restarts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct Workshop {
     platform: Platform,
     http: reqwest::Client,
     creator_id: String,
-    /// What everybody plays now.
+    /// The current build.
     build: Build,
     /// Revisions that differ from `build` in nothing but scripts: worlds that
     /// run one of them can be brought to it without a restart.
@@ -82,7 +82,7 @@ impl Workshop {
             Ok(build) => build,
             Err(report) => {
                 notes::print_problems(&self.folder, &report);
-                eprintln!("nothing changed; everybody plays the version before");
+                eprintln!("nothing changed; players stay on the previous version");
                 return Ok(());
             }
         };
@@ -120,7 +120,7 @@ impl Workshop {
         }
         self.reloadable.insert(package.revision.clone());
         if self.bring_up_to_date(began).await == 0 {
-            println!("saved; nobody is playing");
+            println!("saved; no one is playing");
         }
         Ok(())
     }
@@ -195,13 +195,13 @@ impl Workshop {
                     .adopt_revision(&target.world_id, &package.revision)
                     .await;
                 if let Err(error) = adopted {
-                    eprintln!("the platform did not note the new version: {error}");
+                    eprintln!("the platform did not record the new version: {error}");
                 }
                 let took = began.elapsed();
                 println!("{}", notes::reload_summary(&reply, &package.revision, took));
             }
             Ok(reply) => reply.errors.iter().for_each(|error| eprintln!("{error}")),
-            Err(error) => eprintln!("a world did not take the change: {error}"),
+            Err(error) => eprintln!("a world rejected the change: {error}"),
         }
     }
 }

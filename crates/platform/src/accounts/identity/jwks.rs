@@ -1,6 +1,5 @@
-//! The issuer's published keys: fetched when needed, kept for a while, fetched
-//! again when a token names a key that is new. An issuer that is down for a
-//! while locks nobody out whose key is known.
+//! Caches the issuer's published keys and fetches them again when a token names an unknown key.
+//! While the issuer is unavailable, users whose key is cached can still log in.
 
 use std::time::Duration;
 
@@ -11,38 +10,38 @@ use tokio::time::Instant;
 
 use crate::settings::IdentitySettings;
 
-/// Keys are asked for again after this long.
+/// Cached keys are refreshed after this time.
 const FRESH: Duration = Duration::from_secs(10 * 60);
-/// Keys are used this long while the issuer does not answer.
+/// Cached keys remain valid for this time while the issuer does not respond.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const BODY_BYTES_MAX: usize = 256 * 1024;
-/// Issuers have two or three.
+/// Keys that are read from one key set. Issuers publish two or three.
 const KEYS_MAX: usize = 64;
 
-/// Why there is no key.
+/// Reason why no key was found.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The issuer has no such key.
+    /// The issuer publishes no such key.
     #[error("no such key")]
     Unknown,
-    /// The issuer could not be asked.
-    #[error("the issuer does not answer")]
+    /// The issuer did not respond.
+    #[error("the issuer does not respond")]
     Unavailable,
 }
 
-/// Why a fetch failed; for the log.
+/// Reason why a fetch failed, for the log.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
     #[error(transparent)]
     Http(#[from] reqwest::Error),
-    #[error("the answer is larger than {BODY_BYTES_MAX} bytes")]
+    #[error("the response is larger than {BODY_BYTES_MAX} bytes")]
     TooLarge,
-    #[error("the answer is no key set: {0}")]
+    #[error("the response is not a key set: {0}")]
     NoKeySet(#[from] serde_json::Error),
 }
 
-/// The keys behind one URL.
+/// The key set published at one URL.
 pub struct KeySet {
     url: String,
     http: reqwest::Client,
@@ -59,7 +58,7 @@ struct State {
 
 struct PublishedKey {
     id: Option<String>,
-    /// What it is for, where the issuer says so.
+    /// Algorithm that the key is for, if the issuer names one.
     algorithm: Option<String>,
     key: DecodingKey,
 }
@@ -80,7 +79,7 @@ impl PublishedKey {
     }
 
     fn fits(&self, algorithm: Algorithm) -> bool {
-        // A token chooses its algorithm; a key must not be used for another.
+        // The token chooses its algorithm; a key must not be used with any other.
         let named = self.algorithm.as_deref();
         self.key.family() == algorithm.family()
             && named.is_none_or(|named| named == format!("{algorithm:?}"))
@@ -88,10 +87,10 @@ impl PublishedKey {
 }
 
 impl KeySet {
-    /// The keys at the URL of `settings`; nothing is fetched yet.
+    /// Key set at the URL of `settings`; fetched on first use.
     ///
     /// # Errors
-    /// When no HTTP client can be made.
+    /// When no HTTP client can be created.
     pub fn new(settings: &IdentitySettings) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder()
             .timeout(FETCH_TIMEOUT)
@@ -105,16 +104,16 @@ impl KeySet {
         })
     }
 
-    /// The key that a token names, for the algorithm it names.
+    /// Key with the given id for the given algorithm.
     ///
     /// # Errors
-    /// [`KeyError`].
+    /// [`KeyError`] when there is no such key or the issuer does not respond.
     pub async fn find(
         &self,
         id: Option<&str>,
         algorithm: Algorithm,
     ) -> Result<DecodingKey, KeyError> {
-        // Held while fetching: a crowd of new tokens makes one fetch.
+        // The lock is held while fetching, so that many new tokens cause one fetch.
         let mut state = self.state.lock().await;
         let age = state.fetched_at.map(|at| at.elapsed());
         let known = state.find(id, algorithm);
@@ -131,7 +130,7 @@ impl KeySet {
                     return state.find(id, algorithm).ok_or(KeyError::Unknown);
                 }
                 Err(error) => {
-                    tracing::warn!(url = self.url, %error, "the issuer's keys could not be fetched");
+                    tracing::warn!(url = self.url, %error, "could not fetch the issuer's keys");
                 }
             }
         }
@@ -162,7 +161,7 @@ impl KeySet {
 }
 
 impl State {
-    /// By id; a token without one is accepted where only one key fits.
+    /// A token without a key id is accepted only if exactly one key fits its algorithm.
     fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
         let mut fitting = self.keys.iter().filter(|key| key.fits(algorithm));
         let found = match id {

@@ -1,5 +1,5 @@
-//! A certificate for this machine, as an operator has one: two PEM files. Also
-//! used by the tests of the binary.
+//! A certificate for this machine, as an operator would provide it: two PEM files. Also used by the
+//! tests of the binary.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ pub struct TestCertificate {
 }
 
 impl TestCertificate {
-    /// A new one, written to `cert.pem` and `key.pem`.
+    /// Creates a certificate and writes it to `cert.pem` and `key.pem`.
     pub fn write_to(folder: &Path) -> Self {
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let made = rcgen::generate_simple_self_signed(names).unwrap();
+        let generated = rcgen::generate_simple_self_signed(names).unwrap();
         let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
         std::fs::create_dir_all(folder).unwrap();
-        let der = made.cert.der().clone();
+        let der = generated.cert.der().clone();
         std::fs::write(&cert, pem("CERTIFICATE", &der)).unwrap();
-        let secret = made.signing_key.serialize_der();
+        let secret = generated.signing_key.serialize_der();
         std::fs::write(&key, pem("PRIVATE KEY", &secret)).unwrap();
         Self { cert, key, der }
     }
 
-    /// A client that trusts it and nothing else.
+    /// Client configuration that trusts only this certificate.
     pub fn trust(&self) -> rustls::ClientConfig {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.der.clone()).unwrap();
@@ -40,7 +40,7 @@ impl TestCertificate {
             .with_no_client_auth()
     }
 
-    /// The same for HTTP. It follows no redirect.
+    /// An HTTP client that trusts only this certificate and follows no redirects.
     pub fn http(&self) -> reqwest::Client {
         reqwest::Client::builder()
             .tls_backend_preconfigured(self.trust())
@@ -49,7 +49,7 @@ impl TestCertificate {
             .unwrap()
     }
 
-    /// A line to a port of this machine, if who is there has this certificate.
+    /// Connects to a port of this machine if the server has this certificate.
     pub async fn connect(
         &self,
         port: u16,

@@ -1,4 +1,4 @@
-//! A creator at work: uploads, channels, edits.
+//! A user who publishes games: uploads, channels, edits.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// A version of a game whose worlds hold so many players.
+/// A package with the given game id, version number and player limit.
 pub fn version(id: &str, number: &str, max_players: u32) -> Vec<u8> {
     let mut files: BTreeMap<String, Vec<u8>> = game_files(id, max_players);
     let manifest = String::from_utf8(files["game.toml"].clone()).unwrap();
@@ -19,7 +19,7 @@ pub fn version(id: &str, number: &str, max_players: u32) -> Vec<u8> {
     frolic_package::pack(&files).unwrap()
 }
 
-/// A creator at work.
+/// A user who publishes games.
 pub struct Creator<'a> {
     pub platform: &'a TestPlatform,
     pub login: LoginResponse,

@@ -1,6 +1,6 @@
-//! Which database the tests run on. SQLite, unless FROLIC_TEST_DATABASE says
-//! `postgres`: then this process starts a private server when the first test
-//! needs it, and every platform gets a database of its own in it.
+//! The database of the tests: SQLite, unless FROLIC_TEST_DATABASE is `postgres`. Then this process
+//! starts a private server when the first test needs it, and every platform gets its own database
+//! in it.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -9,10 +9,10 @@ use sqlx::{AnyConnection, Connection, Executor};
 
 use super::postgres::PrivatePostgres;
 
-/// The variable that chooses.
+/// The environment variable that chooses the database.
 const VARIABLE: &str = "FROLIC_TEST_DATABASE";
 
-/// Ends with this process.
+/// Stopped with this process.
 static SHARED: OnceLock<PrivatePostgres> = OnceLock::new();
 
 /// Whether tests run on Postgres.
@@ -20,16 +20,16 @@ pub fn is_postgres() -> bool {
     match std::env::var(VARIABLE).as_deref() {
         Err(_) | Ok("" | "sqlite") => false,
         Ok("postgres") => true,
-        Ok(other) => panic!("{VARIABLE} is 'sqlite' or 'postgres', not '{other}'"),
+        Ok(other) => panic!("{VARIABLE} must be 'sqlite' or 'postgres', not '{other}'"),
     }
 }
 
-/// The database of the platform in `data_dir`, made when it is not there.
+/// URL of the database of the platform in `data_dir`; created if necessary.
 pub fn url(data_dir: &Path) -> String {
     if is_postgres() {
         let server = SHARED.get_or_init(PrivatePostgres::start_shared);
         let name = name_of(data_dir);
-        make(server, &name);
+        create(server, &name);
         server.url(&name)
     } else {
         std::fs::create_dir_all(data_dir).unwrap();
@@ -38,37 +38,37 @@ pub fn url(data_dir: &Path) -> String {
     }
 }
 
-/// Forgets what [`url`] made, where it is not a file in `data_dir`.
+/// Deletes the database that [`url`] created, unless it is a file in `data_dir`.
 pub fn forget(data_dir: &Path) {
     if let Some(server) = SHARED.get() {
         let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", name_of(data_dir));
         let server = server.url("postgres");
-        // Nobody waits for it: the whole server is thrown away in the end.
+        // Runs in the background, because the whole server is deleted in the end.
         std::thread::spawn(move || run(&server, &statement));
     }
 }
 
-/// Makes a database unless it is there.
-pub fn make(server: &PrivatePostgres, name: &str) {
-    let made = run(&server.url("postgres"), &format!("CREATE DATABASE {name}"));
-    if let Err(error) = made {
+/// Creates a database if it does not exist.
+pub fn create(server: &PrivatePostgres, name: &str) {
+    let created = run(&server.url("postgres"), &format!("CREATE DATABASE {name}"));
+    if let Err(error) = created {
         let database = error.as_database_error();
         let exists = database
             .and_then(|e| e.code())
             .is_some_and(|c| c == "42P04");
-        assert!(exists, "no database {name}: {error}");
+        assert!(exists, "could not create the database {name}: {error}");
     }
 }
 
-/// A name that needs no quotes.
+/// A database name that needs no quotes.
 fn name_of(data_dir: &Path) -> String {
     let name = data_dir.file_name().unwrap().to_string_lossy();
     let clean = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     name.to_lowercase().chars().map(clean).collect()
 }
 
-/// One statement, on a thread of its own: a connection belongs to a runtime,
-/// and every test has another.
+/// Runs one statement on its own thread, because a connection belongs to a runtime and every test
+/// has another one.
 pub fn run(url: &str, statement: &str) -> Result<(), sqlx::Error> {
     let (url, statement) = (url.to_owned(), statement.to_owned());
     let worker = std::thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! A game server without a game: a task of the test that boots, reports and
-//! echoes over the real HTTP interface, and misbehaves when told to.
+//! A game server without a game: a task of the test that boots, reports and echoes over the real
+//! HTTP interface, and fails on request.
 
 #![allow(clippy::result_large_err, reason = "the WebSocket library's callback")]
 
@@ -24,58 +24,58 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
-/// What the next launch does.
+/// Behaviour of the next launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Becomes ready and runs until it is told to stop.
+    /// Becomes ready and runs until it is asked to stop.
     Run,
     /// Ends before it is ready.
     FailAtStart,
-    /// Exists, and never says anything.
+    /// Exists, but never calls the platform.
     Hang,
-    /// Becomes ready, then sends no heartbeat.
-    FallSilent,
-    /// Ignores being asked to stop.
-    Stubborn,
-    /// As `Run`, but starts only when the test says so.
-    WhenTold,
-    /// Ends before it is ready, when the test says so.
-    FailWhenTold,
+    /// Becomes ready, but sends no heartbeat.
+    NoHeartbeats,
+    /// Ignores requests to stop.
+    IgnoreStop,
+    /// As `Run`, but starts only on a signal of the test.
+    OnSignal,
+    /// Ends before it is ready, on a signal of the test.
+    FailOnSignal,
 }
 
-/// What the test sees and steers of all its game servers.
+/// State and controls of all game servers of a test.
 #[derive(Default)]
 pub struct Stage {
-    /// Launches so far, with what they were told.
+    /// Requests of all launches so far.
     pub launches: watch::Sender<Vec<LaunchRequest>>,
-    /// Processes alive.
+    /// Number of running processes.
     pub alive: watch::Sender<u32>,
-    /// Heartbeats answered so far.
+    /// Number of heartbeats sent.
     pub beats: watch::Sender<u64>,
-    /// The same by world.
+    /// Number of heartbeats sent, by world.
     pub beats_of: watch::Sender<BTreeMap<String, u64>>,
-    /// Last words, of all servers.
-    pub last_words: Mutex<Vec<String>>,
-    /// Players that heartbeats report.
+    /// Stop reasons that all servers reported.
+    pub stop_reports: Mutex<Vec<String>>,
+    /// Number of players in heartbeats.
     pub players: AtomicU32,
-    /// Those who lost their connection, as heartbeats name them.
+    /// Disconnected players in heartbeats.
     pub away: Mutex<Vec<String>>,
-    /// Those who came back from an earlier process, as heartbeats name them.
+    /// Players in heartbeats who resumed after a crash.
     pub returned: Mutex<Vec<String>>,
-    /// The only world whose heartbeats name them; none: all do.
+    /// The only world whose heartbeats contain `away`; with `None`, all do.
     pub away_from: Mutex<Option<String>>,
-    /// Those who came and went between two heartbeats.
+    /// Players who arrived and left between two heartbeats.
     pub passed_through: AtomicU32,
-    /// Plans of the next launches; `Run` when empty.
+    /// Behaviour of the next launches; `Run` when empty.
     pub plans: Mutex<VecDeque<Plan>>,
-    /// Raised by one to crash every server.
+    /// Incremented to crash every server.
     pub crash: watch::Sender<u32>,
     /// Reasons of the close frames that servers received.
-    pub goodbyes: watch::Sender<Vec<String>>,
-    /// Set to let those go on that start when told.
+    pub close_reasons: watch::Sender<Vec<String>>,
+    /// Set to start the servers that wait for a signal.
     pub go: watch::Sender<bool>,
     /// Bytes that servers could send to clients that did not read.
-    pub poured: watch::Sender<usize>,
+    pub sent_unread: watch::Sender<usize>,
 }
 
 impl Stage {
@@ -87,21 +87,21 @@ impl Stage {
         self.launches.borrow().len()
     }
 
-    /// The only player loses the connection.
+    /// Disconnects the only player.
     pub async fn lose(&self, player_id: &str) {
         self.players.store(0, Ordering::SeqCst);
         *self.away.lock().unwrap() = vec![player_id.to_owned()];
         self.wait_for_heartbeats().await;
     }
 
-    /// A player of one of several worlds loses the connection.
+    /// Disconnects a player of one of several worlds.
     pub async fn lose_in(&self, world_id: &str, player_id: &str) {
         *self.away_from.lock().unwrap() = Some(world_id.to_owned());
         *self.away.lock().unwrap() = vec![player_id.to_owned()];
         let count = |beats: &BTreeMap<String, u64>| beats.get(world_id).copied().unwrap_or(0);
         let mut beats = self.beats_of.subscribe();
         let now = count(&beats.borrow());
-        // The second began after now.
+        // The second heartbeat began after this call.
         beats
             .wait_for(|beats| count(beats) >= now + 2)
             .await
@@ -121,7 +121,7 @@ impl Stage {
         alive.wait_for(|alive| *alive == count).await.unwrap();
     }
 
-    /// Two whole rounds: the second began after now.
+    /// Waits for two heartbeats, because the second one began after this call.
     pub async fn wait_for_heartbeats(&self) {
         let mut beats = self.beats.subscribe();
         let now = *beats.borrow();
@@ -199,7 +199,7 @@ impl Drop for TaskServer {
     }
 }
 
-/// Counts a server as alive for as long as its task exists, killed or not.
+/// Counts a server as running while its task exists, killed or not.
 struct Alive(Arc<Stage>);
 
 impl Alive {
@@ -215,7 +215,7 @@ impl Drop for Alive {
     }
 }
 
-/// The life of one server; true when it ended on purpose.
+/// Runs one server; returns true when it ended on request.
 async fn run(
     alive: Alive,
     request: LaunchRequest,
@@ -227,10 +227,10 @@ async fn run(
     match plan {
         Plan::FailAtStart => return false,
         Plan::Hang => std::future::pending().await,
-        Plan::WhenTold | Plan::FailWhenTold => {
+        Plan::OnSignal | Plan::FailOnSignal => {
             let mut go = stage.go.subscribe();
             go.wait_for(|go| *go).await.unwrap();
-            if matches!(plan, Plan::FailWhenTold) {
+            if matches!(plan, Plan::FailOnSignal) {
                 return false;
             }
         }
@@ -249,24 +249,24 @@ async fn run(
     };
     let echo = tokio::spawn(echo(listener, alive.0.clone()));
     client.post("/ready", &ready).await;
-    if plan == Plan::FallSilent {
+    if plan == Plan::NoHeartbeats {
         std::future::pending::<()>().await;
     }
     let mut beat = tokio::time::interval(Duration::from_millis(20));
-    let mut told = 0;
+    let mut reported = 0;
     let reason = loop {
         tokio::select! {
             _ = crashes.changed() => return false,
             _ = terminated.changed() => {
-                if plan != Plan::Stubborn {
+                if plan != Plan::IgnoreStop {
                     break "asked to stop";
                 }
             }
             _ = beat.tick() => {}
         }
         let players = stage.players.load(Ordering::SeqCst);
-        let new = players.saturating_sub(told);
-        told = players;
+        let new = players.saturating_sub(reported);
+        reported = players;
         let away_from = stage.away_from.lock().unwrap().clone();
         let away = match away_from.is_none_or(|world_id| world_id == request.world_id) {
             true => stage.away.lock().unwrap().clone(),
@@ -291,12 +291,12 @@ async fn run(
         stage.beats_of.send_modify(|beats| {
             *beats.entry(request.world_id.clone()).or_default() += 1;
         });
-        if reply.action == FleetAction::Stop && plan != Plan::Stubborn {
-            break "told to stop";
+        if reply.action == FleetAction::Stop && plan != Plan::IgnoreStop {
+            break "stopped by the platform";
         }
     };
     echo.abort();
-    stage.last_words.lock().unwrap().push(reason.to_owned());
+    stage.stop_reports.lock().unwrap().push(reason.to_owned());
     let stopped = ServerStopped {
         reason: reason.to_owned(),
     };
@@ -304,7 +304,7 @@ async fn run(
     true
 }
 
-/// Calls of one game server to `/internal`.
+/// Requests of one game server to `/internal`.
 struct Internal {
     http: reqwest::Client,
     base: String,
@@ -338,8 +338,8 @@ async fn checked(request: reqwest::RequestBuilder) -> reqwest::Response {
     request.send().await.unwrap().error_for_status().unwrap()
 }
 
-/// Greets with path and query, answers with the last subprotocol asked for,
-/// and sends everything back, or does what a text tells it to.
+/// Greets with path and query, selects the last subprotocol that was offered, echoes every message,
+/// and executes commands sent as text.
 async fn echo(listener: TcpListener, stage: Arc<Stage>) {
     while let Ok((stream, _)) = listener.accept().await {
         let stage = stage.clone();
@@ -352,25 +352,25 @@ async fn echo(listener: TcpListener, stage: Arc<Stage>) {
                     select_protocol(request, response)
                 },
             );
-            // What is no WebSocket gets no answer.
+            // Requests that are not WebSocket upgrades get no response.
             let Ok(mut socket) = socket.await else {
                 return;
             };
             let _ = socket.send(Message::text(uri)).await;
             while let Some(Ok(message)) = socket.next().await {
-                let answered = match &message {
+                let handled = match &message {
                     Message::Close(frame) => {
                         let reason = frame.as_ref().map(|frame| frame.reason.to_string());
                         stage
-                            .goodbyes
+                            .close_reasons
                             .send_modify(|all| all.push(reason.unwrap_or_default()));
                         Ok(())
                     }
-                    Message::Text(text) => obey(&mut socket, text.as_str(), &stage).await,
+                    Message::Text(text) => execute(&mut socket, text.as_str(), &stage).await,
                     Message::Binary(_) => socket.send(message).await,
                     _ => Ok(()),
                 };
-                if answered.is_err() {
+                if handled.is_err() {
                     break;
                 }
             }
@@ -378,12 +378,12 @@ async fn echo(listener: TcpListener, stage: Arc<Stage>) {
     }
 }
 
-async fn obey(
+async fn execute(
     socket: &mut WebSocketStream<TcpStream>,
-    order: &str,
+    command: &str,
     stage: &Stage,
 ) -> Result<(), tokio_tungstenite::tungstenite::Error> {
-    let (word, rest) = order.split_once(' ').unwrap_or((order, ""));
+    let (word, rest) = command.split_once(' ').unwrap_or((command, ""));
     match word {
         "close" => {
             let frame = CloseFrame {
@@ -397,20 +397,20 @@ async fn obey(
             socket.send(Message::binary(bytes)).await
         }
         "sleep" => std::future::pending().await,
-        "vanish" => Err(tokio_tungstenite::tungstenite::Error::AlreadyClosed),
-        "pour" => loop {
+        "drop" => Err(tokio_tungstenite::tungstenite::Error::AlreadyClosed),
+        "flood" => loop {
             socket.send(Message::binary(vec![7; 64 * 1024])).await?;
-            stage.poured.send_modify(|bytes| *bytes += 64 * 1024);
+            stage.sent_unread.send_modify(|bytes| *bytes += 64 * 1024);
         },
-        _ => socket.send(Message::text(order)).await,
+        _ => socket.send(Message::text(command)).await,
     }
 }
 
 fn select_protocol(request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
     let name = "sec-websocket-protocol";
-    let asked = request.headers().get_all(name).iter();
-    let mut asked = asked.flat_map(|names| names.to_str().unwrap().split(','));
-    if let Some(last) = asked.next_back() {
+    let offered = request.headers().get_all(name).iter();
+    let mut offered = offered.flat_map(|names| names.to_str().unwrap().split(','));
+    if let Some(last) = offered.next_back() {
         let chosen = last.trim().parse().unwrap();
         response.headers_mut().insert(name, chosen);
     }

@@ -1,5 +1,4 @@
-//! An issuer of identities on a free port: real keys, real signatures, real
-//! HTTP.
+//! An identity issuer on a free port with real keys, signatures and HTTP.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -47,7 +46,7 @@ impl SigningKey {
         }
     }
 
-    /// What the issuer changes to when it rotates its keys.
+    /// The key after the issuer rotated its keys.
     pub fn next_rsa() -> Self {
         static PAIR: OnceLock<EncodingKey> = OnceLock::new();
         Self {
@@ -71,7 +70,7 @@ impl SigningKey {
         }
     }
 
-    /// Another key under the id of this one: what a forger has.
+    /// This key under the id of another one, as a forger would use it.
     pub fn named_as(mut self, other: &SigningKey) -> Self {
         self.id = other.id;
         self
@@ -83,7 +82,7 @@ impl SigningKey {
         jwk
     }
 
-    /// Signs `claims` over good ones.
+    /// Signs valid claims, overridden by `claims`.
     pub fn sign(&self, claims: Value) -> String {
         let now_s = START_MS / 1000;
         let mut all = json!({
@@ -158,7 +157,7 @@ impl Issuer {
         *self.answer.lock().unwrap() = Answer::Down;
     }
 
-    pub fn answer_without_end(&self) {
+    pub fn respond_endlessly(&self) {
         *self.answer.lock().unwrap() = Answer::Endless;
     }
 

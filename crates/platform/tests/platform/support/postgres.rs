@@ -1,5 +1,5 @@
-//! A private Postgres from Debian's packages: its own folder, its own socket
-//! or port, nothing of the system's. It ends with whoever started it.
+//! A private Postgres server from Debian's packages with its own folder and its own socket or port.
+//! It stops with the process that started it.
 
 use std::fs;
 use std::io::Read as _;
@@ -14,15 +14,15 @@ use frolic_platform::ids;
 use super::database;
 use super::small_disk::SmallDisk;
 
-/// Where the programs are, when they are nowhere usual. Set by `cargo xtask test`.
+/// Folder of the programs if they are not in a usual place. Set by `cargo xtask test`.
 const PROGRAMS: &str = "FROLIC_POSTGRES_BIN";
-/// How long it may take to start, with other tests running beside it.
+/// Maximum start time with other tests running in parallel.
 const START_MAX: Duration = Duration::from_secs(60);
-/// Who owns the databases.
+/// Owner of the databases.
 const OWNER: &str = "frolic";
 
-/// Starts the server and stays beside it: when the other end of stdin is gone,
-/// in whatever way, so is the server.
+/// Starts the server and waits: when the other end of stdin is closed for any reason, the server is
+/// stopped.
 const WATCH: &str = r#"
     "$@" >>"$LOG" 2>&1 &
     server=$!
@@ -32,23 +32,23 @@ const WATCH: &str = r#"
     if [ -n "$REMOVE" ]; then cd /; rm -rf "$REMOVE"; fi
 "#;
 
-/// A server. Dropping it stops it and removes its data.
+/// A server. Dropping it stops it and deletes its data.
 pub struct PrivatePostgres {
     folder: PathBuf,
     programs: PathBuf,
     /// TCP port, or 0 for a socket in the folder.
     port: u16,
     user: Option<(u32, u32)>,
-    /// The one beside the server; `None` while it is stopped.
+    /// The shell that watches the server; `None` while it is stopped.
     watcher: Option<Child>,
-    /// Whether the watcher removes the folder, because nobody drops this.
+    /// Whether the watcher deletes the folder, because the server is never dropped.
     shared: bool,
-    /// What its data is on, when that is no folder like any other.
+    /// Disk of its data, if it is not an ordinary folder.
     disk: Option<SmallDisk>,
 }
 
 impl PrivatePostgres {
-    /// For all tests of this process, behind a socket.
+    /// Starts a server for all tests of this process, with a socket.
     pub fn start_shared() -> Self {
         let mut server = Self::prepare(0);
         server.shared = true;
@@ -56,7 +56,7 @@ impl PrivatePostgres {
         server
     }
 
-    /// For one test that stops it in the middle, behind a port.
+    /// Starts a server for one test that stops it in between, with a port.
     pub fn start_alone() -> Self {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -66,8 +66,8 @@ impl PrivatePostgres {
         server
     }
 
-    /// For one test that fills the disk its data is on, behind a port. Needs root,
-    /// because only root may mount a disk for somebody else.
+    /// Starts a server for one test that fills its disk, with a port. Needs root, because only root
+    /// may mount a disk for another user.
     pub fn start_on_small_disk(size: &str) -> Self {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -77,13 +77,15 @@ impl PrivatePostgres {
         server
     }
 
-    /// The disk that its data is on.
+    /// The disk that contains its data.
     pub fn disk(&self) -> &SmallDisk {
-        self.disk.as_ref().expect("it was started on a small disk")
+        self.disk
+            .as_ref()
+            .expect("the server was started on a small disk")
     }
 
-    /// Whether it answers.
-    pub fn answers(&self) -> bool {
+    /// Whether it accepts queries.
+    pub fn is_up(&self) -> bool {
         database::run(&self.url("postgres"), "SELECT 1").is_ok()
     }
 
@@ -91,10 +93,10 @@ impl PrivatePostgres {
         Self::prepare_on(port, None)
     }
 
-    /// Makes the folder and the first databases.
+    /// Creates the folder and the first databases.
     fn prepare_on(port: u16, disk_size: Option<&str>) -> Self {
         let programs = find_programs();
-        // Short: a socket's whole path has room for a hundred characters.
+        // A short path, because the path of a socket is limited to about a hundred characters.
         let folder = std::env::temp_dir().join(ids::new_id("pg"));
         fs::create_dir(&folder).unwrap();
         // Postgres refuses to run as root.
@@ -123,23 +125,23 @@ impl PrivatePostgres {
             "--encoding=UTF8",
         ]);
         if server.disk.is_some() {
-            // Small parts of its log, so that it soon wants room for the next.
+            // Small log segments, so that it soon needs space for the next one.
             initdb.arg("--wal-segsize=1");
         }
         initdb.arg(format!("--username={OWNER}"));
-        // Sorts as people do, like most servers out there.
+        // Sorts by language, like most servers in production.
         initdb.args([
             "--locale=C.UTF-8",
             "--locale-provider=icu",
             "--icu-locale=en-US",
         ]);
         let output = initdb.output().expect("initdb starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "initdb: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "initdb: {stderr}");
         server
     }
 
-    /// Starts it on the data it has, and waits until it answers.
+    /// Starts the server on its existing data and waits until it accepts queries.
     pub fn start_again(&mut self) {
         let mut watcher = self.command(Path::new("/bin/sh"));
         watcher.args(["-c", WATCH, "sh"]);
@@ -177,7 +179,7 @@ impl PrivatePostgres {
         }
     }
 
-    /// Ends it at once, as a crash does: nobody is told, nothing is tidied.
+    /// Stops the server at once, as a crash does.
     pub fn stop(&mut self) {
         if let Some(mut watcher) = self.watcher.take() {
             drop(watcher.stdin.take());
@@ -185,7 +187,7 @@ impl PrivatePostgres {
         }
     }
 
-    /// Address of one of its databases.
+    /// URL of one of its databases.
     pub fn url(&self, name: &str) -> String {
         match self.port {
             0 => {
@@ -220,7 +222,7 @@ impl Drop for PrivatePostgres {
     }
 }
 
-/// The folder of `initdb` and `postgres`: the newest of Debian's, or on the PATH.
+/// The folder of `initdb` and `postgres`: Debian's newest version, or on the PATH.
 fn find_programs() -> PathBuf {
     let chosen = std::env::var_os(PROGRAMS).map(PathBuf::from);
     let mut debian: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
@@ -242,7 +244,7 @@ fn find_programs() -> PathBuf {
     found.expect("Postgres is not installed: run `cargo xtask test`, or apt-get install postgresql")
 }
 
-/// Somebody who is not root: Debian's postgres, or nobody.
+/// A user other than root: Debian's postgres, or nobody.
 fn other_user() -> (u32, u32) {
     let mut text = String::new();
     let mut file = fs::File::open("/etc/passwd").unwrap();

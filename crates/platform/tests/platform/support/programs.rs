@@ -1,39 +1,38 @@
-//! Programs of other people that tests run beside the platform: an S3 server
-//! and a client that tries everything in the OpenAPI document. `cargo xtask
-//! test` installs them and says where they are.
+//! Third-party programs that tests run beside the platform: an S3 server and an OpenAPI test
+//! client. `cargo xtask test` installs them and sets their paths.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// The Python that has moto, a server that speaks S3.
+/// Python with moto, an S3 server.
 pub const S3_PYTHON: &str = "FROLIC_S3_PYTHON";
-/// The Python that has schemathesis.
+/// Python with schemathesis.
 pub const SCHEMATHESIS_PYTHON: &str = "FROLIC_SCHEMATHESIS_PYTHON";
 
-/// A Python of `cargo xtask test`.
+/// A Python that `cargo xtask test` installed.
 pub fn python(variable: &str) -> Command {
     let path = std::env::var_os(variable).map(PathBuf::from);
     let path = path.unwrap_or_else(|| panic!("{variable} is not set; run `cargo xtask test`"));
     let mut command = Command::new(path);
-    // Where its packages are, when they are in no environment of their own.
+    // Folder of its packages, if they are not in a virtual environment.
     if let Some(packages) = std::env::var_os(format!("{variable}PATH")) {
         command.env("PYTHONPATH", packages);
     }
     command
 }
 
-/// A server that speaks S3, with one bucket. Dropping it stops it.
+/// An S3 server with one bucket. Dropping it stops it.
 pub struct S3Server {
     process: Child,
     port: u16,
 }
 
 impl S3Server {
-    /// The bucket that is there.
+    /// The existing bucket.
     pub const BUCKET: &'static str = "frolic-tests";
-    /// Whoever shows a key may write; moto does not check signatures.
+    /// Any key may write; moto does not verify signatures.
     pub const AUTHORIZATION: &'static str = "AWS4-HMAC-SHA256 \
         Credential=tests/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
 
@@ -41,7 +40,7 @@ impl S3Server {
         Self::start_on(free_port()).await
     }
 
-    /// On a port, which it may have had before: what was in it is gone.
+    /// Starts on a given port, without the data of an earlier server.
     pub async fn start_on(port: u16) -> Self {
         frolic_platform::tls::use_ring();
         let mut moto = python(S3_PYTHON);
@@ -49,9 +48,9 @@ impl S3Server {
         moto.arg(port.to_string());
         moto.stdin(Stdio::null()).stdout(Stdio::null());
         let mut process = moto.stderr(Stdio::piped()).spawn().unwrap();
-        let said = BufReader::new(process.stderr.take().unwrap());
+        let output = BufReader::new(process.stderr.take().unwrap());
         let mut before = String::new();
-        let mut lines = said.lines();
+        let mut lines = output.lines();
         loop {
             let line = lines.next().and_then(Result::ok);
             let line = line.unwrap_or_else(|| panic!("moto ended: {before}"));
@@ -60,13 +59,13 @@ impl S3Server {
             }
             before.push_str(&line);
         }
-        // It writes a line per request, and waits when nobody reads them.
+        // It logs a line per request and would block if nothing read them.
         std::thread::spawn(move || lines.for_each(drop));
         let server = Self { process, port };
         let client = reqwest::Client::new();
         let bucket = format!("{}/{}", server.url(), Self::BUCKET);
-        let made = client.put(bucket).send().await.unwrap();
-        assert!(made.status().is_success(), "{}", made.status());
+        let created = client.put(bucket).send().await.unwrap();
+        assert!(created.status().is_success(), "{}", created.status());
         server
     }
 
@@ -78,7 +77,7 @@ impl S3Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What the environment would say about it.
+    /// Settings as environment variables.
     pub fn settings(&self) -> Vec<(String, String)> {
         [
             ("AWS_ENDPOINT", self.url().as_str()),
@@ -91,7 +90,7 @@ impl S3Server {
         .to_vec()
     }
 
-    /// How many objects are in the bucket.
+    /// Number of objects in the bucket.
     pub async fn objects(&self) -> usize {
         let list = format!("{}/{}?list-type=2", self.url(), Self::BUCKET);
         let text = reqwest::get(list).await.unwrap().text().await.unwrap();

@@ -1,5 +1,5 @@
-//! A small disk of its own for another program, which a test can fill and empty: a
-//! tmpfs in a mount namespace, which is gone with whoever started it.
+//! A small disk for another program that a test can fill and empty: a tmpfs in a mount namespace,
+//! which disappears with the process that started it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Keeps the namespace as long as the other end of stdin is there.
+/// Keeps the namespace alive until the other end of stdin is closed.
 const HOLD: &str = r#"mount -t tmpfs -o "$1" tmpfs "$2" && echo mounted && cat >/dev/null"#;
 
-/// A mounted disk. Dropping it takes it away, once nobody uses it.
+/// A mounted disk. Dropping it unmounts it when it is not in use.
 pub struct SmallDisk {
     holder: Child,
     folder: PathBuf,
@@ -31,10 +31,10 @@ impl SmallDisk {
             .stdout(Stdio::piped())
             .spawn()
             .expect("util-linux is installed");
-        let mut said = String::new();
+        let mut output = String::new();
         let stdout = holder.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut said).unwrap();
-        assert_eq!(said, "mounted\n", "a tmpfs must be mountable here");
+        BufReader::new(stdout).read_line(&mut output).unwrap();
+        assert_eq!(output, "mounted\n", "a tmpfs must be mountable here");
         let inside = folder.strip_prefix("/").expect("an absolute path");
         let seen = Path::new("/proc").join(holder.id().to_string());
         Self {
@@ -43,7 +43,7 @@ impl SmallDisk {
         }
     }
 
-    /// A command that runs what its arguments say beside this disk, as that user.
+    /// A command that runs its arguments in the namespace of this disk, as that user.
     pub fn enter(&self, (uid, gid): (u32, u32)) -> Command {
         let mut command = Command::new("nsenter");
         command.arg("--mount");
@@ -53,17 +53,17 @@ impl SmallDisk {
         command
     }
 
-    /// Fills it, and keeps it full until the result is dropped.
+    /// Fills the disk and keeps it full until the result is dropped.
     pub fn fill(&self) -> Full {
         let path = self.folder.join("filler");
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let mut file = file.unwrap();
-        write_all_there_is(&mut file);
+        fill_up(&mut file);
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();
         let keeper = std::thread::spawn(move || {
             while !is_over.load(Relaxed) {
-                write_all_there_is(&mut file);
+                fill_up(&mut file);
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
@@ -82,7 +82,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// A disk without room. Dropping it makes room again.
+/// A full disk. Dropping it frees the space again.
 pub struct Full {
     path: PathBuf,
     over: Arc<AtomicBool>,
@@ -99,7 +99,7 @@ impl Drop for Full {
     }
 }
 
-fn write_all_there_is(file: &mut File) {
+fn fill_up(file: &mut File) {
     for size in [1 << 20, 4096, 1] {
         let bytes = vec![0x5a; size];
         loop {

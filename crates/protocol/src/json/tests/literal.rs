@@ -12,7 +12,7 @@ use crate::terrain::{
 use crate::value::{Args, Value};
 
 fn text_of(message: &ServerMessage) -> Json {
-    serde_json::from_str(&encode(message).expect("told in JSON")).expect("JSON")
+    serde_json::from_str(&encode(message).expect("encoded in JSON")).expect("JSON")
 }
 
 fn keys(object: &Json) -> Vec<&str> {

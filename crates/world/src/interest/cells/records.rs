@@ -95,10 +95,10 @@ impl CellSource for Source<'_> {
         entity.map_or_else(Vec::new, |entity| entity.details().encode())
     }
 
-    fn square_of(&self, id: u32) -> Option<(i16, i16)> {
+    fn cell_of(&self, id: u32) -> Option<(i16, i16)> {
         let home = self.cells.homes.get(&id)?;
         match self.cells.cells[home.cell as usize].key {
-            CellKey::Square { x, z } => Some((x, z)),
+            CellKey::Grid { x, z } => Some((x, z)),
             _ => None,
         }
     }

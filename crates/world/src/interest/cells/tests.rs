@@ -53,20 +53,20 @@ fn what_rests_leaves_its_versions_to_what_moves() {
         }
         cells.commit(tick);
         if tick == 100 {
-            assert_eq!(cells.kept, 17, "much has moved lately");
-            assert_eq!(cells.updates_kept(20), 4);
+            assert_eq!(cells.versions_max, 17, "much has moved lately");
+            assert_eq!(cells.updates_retained(20), 4);
         }
     }
     assert_eq!(
-        cells.updates_kept(20),
+        cells.updates_retained(20),
         32,
         "one of 8, at the highest pressure"
     );
-    assert_eq!(cells.updates_kept(10), 16);
+    assert_eq!(cells.updates_retained(10), 16);
     let versions = |slot: usize| cells.cells[slot].versions.len();
     assert_eq!(versions(0), VERSIONS_MAX);
     assert!(cells.cells[0].version(600 - 96).is_some());
-    assert_eq!((1..300).map(versions).max(), Some(1), "nobody needs more");
+    assert_eq!((1..300).map(versions).max(), Some(1), "one is enough");
     assert!(
         cells.cells[1].version(19).is_some(),
         "and the newest is there"
@@ -79,7 +79,7 @@ const TRAIN: u32 = 3;
 /// and two to the east of it.
 fn train_flags(cells: &Cells) -> [Option<u8>; 3] {
     [0, 1, 2].map(|x| {
-        let slot = cells.slot_of(CellKey::Square { x, z: 0 })?;
+        let slot = cells.slot_of(CellKey::Grid { x, z: 0 })?;
         let members = cells.members(slot).iter();
         let mut train = members.filter(|state| state.id == TRAIN);
         train.next().map(|state| state.flags)
@@ -98,27 +98,27 @@ fn a_part_of_the_scene_is_missed_where_the_file_has_it_and_nowhere_else() {
         cells.update(state, Vec3::new(x, 0.0, 16.0), relevance);
         cells.commit(tick);
         let home = cells
-            .slot_of(CellKey::Square { x: 0, z: 0 })
+            .slot_of(CellKey::Grid { x: 0, z: 0 })
             .map(|slot| cells.newest(slot));
         (train_flags(&cells), home.and_then(Version::tick))
     };
     let part = Relevance::Part(file_place);
     assert_eq!(drive(&state, 20.0, part).0, [Some(0), None, None]);
-    let (told, left_at) = drive(&state, 40.0, part);
-    assert_eq!(told, [Some(GONE), Some(flags::AWAY), None]);
+    let (flags_sent, left_at) = drive(&state, 40.0, part);
+    assert_eq!(flags_sent, [Some(GONE), Some(flags::AWAY), None]);
     // A place where nothing happens is not sent again.
     for step in 1..20 {
         state.position[0] = step;
-        let (told, changed_at) = drive(&state, 40.0 + step as f32, part);
-        assert_eq!(told, [Some(GONE), Some(flags::AWAY), None]);
+        let (flags_sent, changed_at) = drive(&state, 40.0 + step as f32, part);
+        assert_eq!(flags_sent, [Some(GONE), Some(flags::AWAY), None]);
         assert_eq!(changed_at, left_at);
     }
-    let (told, changed_at) = drive(&state, 80.0, part);
-    assert_eq!(told, [Some(GONE), None, Some(flags::AWAY)]);
+    let (flags_sent, changed_at) = drive(&state, 80.0, part);
+    assert_eq!(flags_sent, [Some(GONE), None, Some(flags::AWAY)]);
     assert_eq!(changed_at, left_at);
     // An entity that is replicated to all clients is missing nowhere.
-    let (told, _) = drive(&state, 80.0, Relevance::Everywhere);
-    assert_eq!(told, [None, None, None]);
+    let (flags_sent, _) = drive(&state, 80.0, Relevance::Everywhere);
+    assert_eq!(flags_sent, [None, None, None]);
     assert_eq!(drive(&state, 80.0, part).0, [Some(GONE), None, Some(8)]);
     assert_eq!(drive(&state, 16.0, part).0, [Some(0), None, None]);
     // Wherever it is destroyed.
@@ -195,7 +195,7 @@ fn what_fifty_clients_see_is_encoded_once() {
             }
             let (records, bytes) = encoded[0];
             assert!(records > 0 && bytes > 50, "all of them move: {bytes} B");
-            assert!(sent > bytes * 50, "everybody is told: {sent} B");
+            assert!(sent > bytes * 50, "all clients receive it: {sent} B");
             assert_eq!(encoded, [(records, bytes); 50], "update {updates}");
             updates += 1;
         }

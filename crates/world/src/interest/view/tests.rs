@@ -58,21 +58,21 @@ fn news_from_before_a_cell_came_or_left_does_not_count() {
     watched.leaving = true;
     let background = Background {
         born: 1,
-        key: CellKey::Square { x: 0, z: 0 },
+        key: CellKey::Grid { x: 0, z: 0 },
         distance: 0.0,
         since: 9,
         known_update: 0,
         lingers: false,
     };
-    let left = background.told(3, Version::NONE);
-    let seen = background.told(3, Version::of(50));
+    let left = background.sent_cell(3, Version::NONE);
+    let seen = background.sent_cell(3, Version::of(50));
     let mut watch = Watch::default();
     watch.cells.push(watched);
     watch.backgrounds.push(background);
     watch.leaving = true;
     note_known(&mut watch, 5, &left, 1);
     note_known(&mut watch, 9, &seen, 1);
-    assert_eq!(watch.cells.len(), 1, "it is told again");
+    assert_eq!(watch.cells.len(), 1, "it is sent again");
     note_known(&mut watch, 9, &left, 1);
     assert!(watch.cells.is_empty() && !watch.leaving);
 

@@ -26,7 +26,7 @@ enum Event {
     /// Long enough for empty cells to be removed and their slots reused.
     Wait,
     /// The client acknowledged everything sent so far.
-    Hear,
+    Acknowledge,
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -44,7 +44,7 @@ fn event() -> impl Strategy<Value = Event> {
         6 => (-30.0f32..30.0, -30.0f32..30.0).prop_map(|(x, z)| Event::Walk([x, z])),
         1 => place.prop_map(Event::Walk),
         2 => Just(Event::Wait),
-        2 => Just(Event::Hear),
+        2 => Just(Event::Acknowledge),
     ]
 }
 
@@ -109,7 +109,7 @@ fn happen(event: &Event, cells: &mut Cells, tick: &mut u32, eye: &mut Vec3) {
         Event::Remove(id) => cells.remove(*id),
         Event::Walk([x, z]) => *eye += Vec3::new(*x, 0.0, *z),
         Event::Wait => *tick = tick.next_multiple_of(TICK_HZ) + LONG_TICKS,
-        Event::Hear => {}
+        Event::Acknowledge => {}
     }
     *tick += 1;
     cells.commit(*tick);
@@ -132,7 +132,7 @@ proptest! {
         let (mut eye, mut tick) = (Vec3::ZERO, 0);
         for event in &events {
             happen(event, &mut cells, &mut tick, &mut eye);
-            if matches!(event, Event::Hear) {
+            if matches!(event, Event::Acknowledge) {
                 watch.forget_leaving();
                 full.leaving.retain(|_, leaving| !*leaving);
             }
@@ -174,7 +174,7 @@ proptest! {
             let who = Viewer { player: PLAYER, eye, number: 1, turn: 0 };
             watch.refresh(&cells, &policy, who);
             prop_assert!(no_key_is_there_twice(&watch), "after {:?}", event);
-            if delivery == Delivery::Ordered || matches!(event, Event::Hear) {
+            if delivery == Delivery::Ordered || matches!(event, Event::Acknowledge) {
                 watch.forget_leaving();
             }
             for watched in &mut watch.cells {
@@ -217,7 +217,7 @@ fn a_client_that_may_still_have_a_cell_is_notified_that_it_left() {
     let policy = InterestPolicy::within(30.0);
     let mut cells = Cells::new(policy.cell_size(), TICK_HZ, u16::MAX);
     let (mut eye, mut tick) = (Vec3::ZERO, 0);
-    let key = CellKey::Square { x: 0, z: 0 };
+    let key = CellKey::Grid { x: 0, z: 0 };
     let at_home = Event::Place(1, [1.0, 1.0], false, 0);
     happen(&at_home, &mut cells, &mut tick, &mut eye);
     let mut watch = Watch::default();
@@ -252,7 +252,7 @@ fn walking_to_and_fro_over_the_edge_of_a_view_changes_nothing() {
     let policy = InterestPolicy::within(40.0);
     let mut cells = Cells::new(policy.cell_size(), TICK_HZ, u16::MAX);
     let (mut eye, mut tick) = (Vec3::ZERO, 0);
-    let key = CellKey::Square { x: 0, z: 0 };
+    let key = CellKey::Grid { x: 0, z: 0 };
     let at_home = Event::Place(1, [1.0, 1.0], false, 0);
     happen(&at_home, &mut cells, &mut tick, &mut eye);
     // The cell is in view up to here.

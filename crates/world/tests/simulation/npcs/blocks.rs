@@ -1,12 +1,12 @@
-//! NPCs on ground of blocks: they walk on it, climb it, and find other ways
-//! when somebody builds or digs.
+//! NPCs on block terrain: they walk on it, climb it, and find other paths when
+//! players build or dig.
 
 use frolic_world::{World, WorldOptions};
 
 use super::Stage;
 use crate::harness::package;
 
-/// Level ground at y = 8, and somebody who wants to the other side.
+/// Level terrain at y = 8, and an NPC whose destination is on the other side.
 fn meadow(script: &str) -> Stage {
     let scene = r#"{"format": 1, "entities": [
         {"id": 1, "name": "Spawn", "components": {"Transform": {"position": [0.5, 8, 20.5]}, "SpawnPoint": {}}},

@@ -8,7 +8,7 @@ use frolic_world::{World, WorldOptions};
 
 use super::{Stage, boxed, game, guard};
 use crate::harness::Run;
-use crate::link::Quality;
+use crate::network::Quality;
 
 /// Five hundred on patrol in a field of pillars, and fifty players among them.
 fn crowd() -> Package {
@@ -65,8 +65,8 @@ fn five_hundred_take_turns_and_the_same_inputs_give_the_same_hash() {
     let (most, sum, excited, hashes) = play();
     // 500 NPCs, each every sixth tick, with two rays to each of two persons.
     assert!(most <= 84 * 4, "{most} rays in one tick");
-    assert!(sum > 2_000, "{sum} rays: nobody looks");
-    assert!(excited > 100, "{excited} of 500 have noticed somebody");
+    assert!(sum > 2_000, "{sum} rays: too few NPCs look");
+    assert!(excited > 100, "{excited} of 500 have noticed a player");
     assert_eq!(hashes, play().3);
 }
 
@@ -105,7 +105,7 @@ fn a_session_with_npcs_replays_to_the_same_hash() {
 }
 
 #[test]
-fn hostile_components_are_refused_and_hurt_nobody() {
+fn hostile_components_are_refused_and_harmless() {
     let script = r#"
         local function refused(npc)
             assert(not pcall(World.Spawn, { Npc = npc }), "it was taken")

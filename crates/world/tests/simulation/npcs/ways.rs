@@ -80,7 +80,7 @@ fn climbs_over_a_wall_of_crates_that_a_script_builds_before_its_nose() {
 
 #[test]
 fn gives_up_what_it_cannot_reach_and_never_stands_there_for_ever() {
-    // Somebody on a roof: it sees them, chases, cannot get up, loses them.
+    // A player on a roof: it sees them, chases, cannot get up, loses them.
     let roof = boxed(30, "Roof", [0.0, 2.0, -8.0], [3.0, 4.0, 3.0]);
     let mut stage = Stage::new(&[guard(r#""sight_distance":20"#), roof]);
     let ada = stage.player("Ada", [0.0, 4.0, -7.0]);

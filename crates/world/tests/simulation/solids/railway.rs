@@ -1,5 +1,5 @@
-//! Parts of the scene that are not where its file has them, where players are
-//! told only of what is near: nobody is stopped by what went elsewhere.
+//! Scene parts that have moved away from their place in the file, where players
+//! receive only what is near: a part that moved elsewhere stops no player.
 
 use core::f32::consts::FRAC_PI_2;
 
@@ -12,7 +12,7 @@ use frolic_world::{Delivery, InterestPolicy};
 
 use super::check;
 use crate::harness::{Run, package};
-use crate::link::Quality;
+use crate::network::Quality;
 
 pub(super) const CART: u32 = 3;
 const RADIUS: f32 = 30.0;
@@ -57,8 +57,8 @@ fn start(script: &str, seed: u64, quality: Quality, delivery: Delivery) -> Run {
     run
 }
 
-/// Every kind of line, each with a seed of its own.
-fn lines() -> impl Iterator<Item = (u64, Quality, Delivery)> {
+/// Every kind of connection, each with a seed of its own.
+fn networks() -> impl Iterator<Item = (u64, Quality, Delivery)> {
     let qualities = [Quality::GOOD, Quality::BAD, Quality::AWFUL];
     let kinds = qualities
         .map(|quality| [Delivery::Lossy, Delivery::Ordered].map(|delivery| (quality, delivery)));
@@ -93,8 +93,8 @@ fn cart_of(run: &Run, player: usize) -> Option<f32> {
     bounds.map(|(low, high)| (low.x + high.x) * 0.5)
 }
 
-/// Runs over a part of the rails, on a line that is good by now; client and
-/// server agree about every step.
+/// Runs over a part of the rails, on a connection that is good by now; client
+/// and server agree about every step.
 fn walk_through(run: &mut Run, player: usize, from: f32, to: f32, seed: u64) {
     place(run, player, from, STATION.z);
     run.for_ms(1_500);
@@ -117,8 +117,8 @@ fn walk_through(run: &mut Run, player: usize, from: f32, to: f32, seed: u64) {
 }
 
 #[test]
-fn nobody_is_stopped_by_a_train_that_drove_out_of_their_view() {
-    for (seed, quality, delivery) in lines() {
+fn a_train_that_left_the_view_stops_no_player() {
+    for (seed, quality, delivery) in networks() {
         let mut run = start(OFF, seed, quality, delivery);
         let player = run.join("Ada");
         run.for_ms(1_500);
@@ -146,7 +146,7 @@ fn nobody_is_stopped_by_a_train_that_drove_out_of_their_view() {
 
 #[test]
 fn who_comes_later_sees_no_train_where_the_scene_file_has_it() {
-    for (seed, quality, delivery) in lines() {
+    for (seed, quality, delivery) in networks() {
         for scene_late_ms in [0.0, 1_000.0] {
             let mut run = start(OFF, seed, quality, delivery);
             run.scene_late_ms = scene_late_ms;
@@ -163,10 +163,10 @@ fn who_comes_later_sees_no_train_where_the_scene_file_has_it() {
     }
 }
 
-/// Who is far away when it leaves and when it comes back believes neither.
+/// A player far away when it leaves and returns still has the right state.
 #[test]
 fn a_train_that_comes_back_is_there_again() {
-    for (seed, quality, delivery) in lines() {
+    for (seed, quality, delivery) in networks() {
         for away in [0.0, -100.0, 80.0] {
             let mut run = start(THERE_AND_BACK, seed, quality, delivery);
             let player = run.join("Ada");
@@ -193,14 +193,14 @@ fn a_train_that_comes_back_is_there_again() {
     }
 }
 
-/// The square next door is further away, and told of less often: something else
-/// drives there.
+/// The neighbouring cell is further away and updated less often: another train
+/// is in it.
 #[test]
-fn a_train_does_not_blink_when_it_leaves_the_square_it_was_made_in() {
+fn a_train_does_not_blink_when_it_leaves_its_initial_cell() {
     let other = r#"local other = World.Spawn({ Shape = { type = "sphere", radius = 1 } }, Vector3.new(50, 1, 20))
         other.SetVelocity(Vector3.new(0.5, 0, 0))"#;
-    for (seed, quality, delivery) in lines() {
-        // It is the turn of that square at once, or later.
+    for (seed, quality, delivery) in networks() {
+        // That cell's update is due at once, or later.
         let game = railway(&format!(
             "{other}\ntask.wait({})\n{OFF}",
             (seed % 6) as f32 * 0.05
@@ -225,7 +225,7 @@ fn a_train_does_not_blink_when_it_leaves_the_square_it_was_made_in() {
     }
 }
 
-/// What is out of view where its file has it stays in the picture, as it was.
+/// A part out of view at its place in the file stays drawn as it was.
 #[test]
 fn what_is_at_home_stays_in_sight_from_afar() {
     let script = r#"World.Find("Cart").Position = Vector3.new(5, 1, 9)"#;
@@ -241,9 +241,10 @@ fn what_is_at_home_stays_in_sight_from_afar() {
     assert!(!run.client_mut(player).take_removed().contains(&CART));
 }
 
-/// It was told of to everybody, and who comes later has it in the scene file.
+/// Its removal is sent to all clients; one that joins later has it in the scene
+/// file.
 #[test]
-fn what_everybody_saw_is_gone_for_everybody_when_it_is_destroyed() {
+fn a_destroyed_part_disappears_for_all_clients() {
     let destroy = r#"task.wait(2)
         World.Find("Cart").Destroy()"#;
     let tag = r#"World.Find("Cart").AddTag("AlwaysRelevant")"#;
@@ -268,9 +269,9 @@ fn what_everybody_saw_is_gone_for_everybody_when_it_is_destroyed() {
     }
 }
 
-/// A wall that wants to be hidden tells nobody where it is.
+/// The position of a hidden wall is not sent to clients.
 #[test]
-fn nobody_is_told_where_it_went() {
+fn the_new_position_is_not_sent() {
     let policy = Some(InterestPolicy::within(RADIUS));
     let script = r#"local cart = World.Find("Cart")
         cart.SetAttribute("Secret", "buried at the lighthouse")
@@ -285,7 +286,7 @@ fn nobody_is_told_where_it_went() {
     .expect("the world loads");
     let player = world.join("p".into(), "P".into());
     let mut view = frolic_world::ClientView::new(player, Delivery::Ordered);
-    let mut told: Vec<EntityState> = Vec::new();
+    let mut sent: Vec<EntityState> = Vec::new();
     for _ in 0..60 {
         world.step();
         world.collect_changes();
@@ -293,16 +294,16 @@ fn nobody_is_told_where_it_went() {
             world.snapshot(&mut view, 0, &mut |packet| {
                 let packet = packet.to_vec();
                 assert!(!String::from_utf8_lossy(&packet).contains("lighthouse"));
-                told.extend(states_in(&packet));
+                sent.extend(states_in(&packet));
             });
         }
     }
-    let cart: Vec<_> = told.iter().filter(|state| state.id == CART).collect();
+    let cart: Vec<_> = sent.iter().filter(|state| state.id == CART).collect();
     assert_eq!(cart.len(), 1, "once: {cart:?}");
     assert_eq!(*cart[0], EntityState::elsewhere(CART));
 }
 
-/// What a whole snapshot tells, as far as it builds on nothing.
+/// The contents of a whole snapshot without a baseline.
 fn states_in(packet: &[u8]) -> Vec<EntityState> {
     struct Nothing;
     impl frolic_protocol::snapshot::KnownCells for Nothing {
@@ -320,7 +321,7 @@ fn states_in(packet: &[u8]) -> Vec<EntityState> {
     contents.flat_map(|content| content.entities).collect()
 }
 
-/// What becomes of the carts there.
+/// The fate of the carts there.
 const YARD: &str = r#"local function number(from, to) return from + random.NextNumber() * (to - from) end
     local function roam(cart, home)
         for round = 1, 24 do
@@ -352,7 +353,7 @@ const YARD: &str = r#"local function number(from, to) return from + random.NextN
         if index % 4 > 0 then task.delay(number(0, 2), roam, cart, home) end
     end"#;
 
-/// Many of them, which roam, jump, are told of everywhere for a while, and are
+/// Many carts that roam, jump, are replicated everywhere for a while, and are
 /// destroyed wherever they are.
 fn shunting_yard(seed: u64) -> Package {
     let carts: Vec<String> = (3..15)
@@ -378,8 +379,8 @@ fn shunting_yard(seed: u64) -> Package {
 }
 
 #[test]
-fn a_broken_line_leaves_no_ghosts_behind() {
-    for (seed, quality, delivery) in lines() {
+fn a_bad_connection_leaves_no_ghosts_behind() {
+    for (seed, quality, delivery) in networks() {
         for strained in [false, true] {
             let seed = seed + if strained { 100 } else { 0 };
             let policy = Some(InterestPolicy::within(RADIUS));

@@ -1,4 +1,4 @@
-//! What JSON clients are told of parts of the scene that come and go.
+//! What JSON clients receive about scene parts that come and go.
 
 use frolic_sim::Vec3;
 use frolic_world::{InterestPolicy, JsonView, PlayerNumber, World, WorldOptions};
@@ -15,7 +15,7 @@ struct Stranger {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Cart {
-    /// Nothing was told of it.
+    /// No update of it was sent.
     AsInTheScene,
     /// This far along the rails.
     At(f64),
@@ -54,11 +54,11 @@ impl Stranger {
     }
 
     fn takes_in(&mut self, text: &str) {
-        let told: serde_json::Value = serde_json::from_str(text).expect("a snapshot");
-        if told["mode"] == "full" {
+        let sent: serde_json::Value = serde_json::from_str(text).expect("a snapshot");
+        if sent["mode"] == "full" {
             self.cart = Cart::AsInTheScene;
         }
-        let movement = &told["features"]["movement"];
+        let movement = &sent["features"]["movement"];
         let list = |name: &str| movement[name].as_array().cloned().unwrap_or_default();
         if list("removed").iter().any(|id| *id == CART) {
             self.cart = Cart::Gone;
@@ -79,7 +79,7 @@ fn world(script: &str) -> World {
 }
 
 #[test]
-fn who_comes_later_hears_that_it_is_gone_from_where_the_scene_has_it() {
+fn a_client_that_joins_later_learns_that_a_part_left_its_scene_place() {
     for acknowledges in [true, false] {
         let mut world = world(OFF);
         for _ in 0..8 * 60 {
@@ -93,7 +93,7 @@ fn who_comes_later_hears_that_it_is_gone_from_where_the_scene_has_it() {
 }
 
 #[test]
-fn what_leaves_the_view_is_removed_and_told_again_when_it_is_back() {
+fn a_part_that_leaves_the_view_is_removed_and_sent_again_on_return() {
     let mut world = world(THERE_AND_BACK);
     let mut stranger = Stranger::new(&mut world, true);
     stranger.looks_on(&mut world, 2);

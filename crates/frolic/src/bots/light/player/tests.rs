@@ -29,7 +29,7 @@ impl Table {
         Self { player, eye }
     }
 
-    fn tell(&mut self, message: &ServerMessage, now_ms: f64) -> Result<()> {
+    fn receive(&mut self, message: &ServerMessage, now_ms: f64) -> Result<()> {
         let packet = packet::single(message);
         let mut frame = vec![0x82, 126];
         frame.extend_from_slice(&(packet.len() as u16).to_be_bytes());
@@ -56,7 +56,7 @@ impl Table {
             sent: 0,
         };
         let welcome = ServerMessage::Welcome(Box::new(welcome));
-        self.tell(&welcome, 10.0).unwrap();
+        self.receive(&welcome, 10.0).unwrap();
     }
 
     fn snapshot(&mut self, tick: u32, ack_seq: u32, now_ms: f64) {
@@ -73,10 +73,11 @@ impl Table {
             own: Some(own),
         };
         let bytes = snapshot::write_header(Vec::new(), &header);
-        self.tell(&ServerMessage::Snapshot(bytes), now_ms).unwrap();
+        self.receive(&ServerMessage::Snapshot(bytes), now_ms)
+            .unwrap();
     }
 
-    /// What it said since the last call, unmasked.
+    /// The messages it sent since the last call, unmasked.
     fn said(&mut self) -> Vec<ClientMessage> {
         let out = std::mem::take(&mut self.player.out);
         let mut rest = &out[..];
@@ -207,7 +208,7 @@ fn being_left_without_updates_is_a_gap() {
 fn a_kick_a_close_and_a_closed_door_end_it() {
     let mut table = Table::new();
     let reason = "full".to_owned();
-    let error = table.tell(&ServerMessage::Kick { reason }, 1.0);
+    let error = table.receive(&ServerMessage::Kick { reason }, 1.0);
     assert!(error.unwrap_err().to_string().contains("full"));
     let mut table = Table::new();
     let close = [0x88, 5, 3, 232, b'b', b'y', b'e'];

@@ -1,0 +1,135 @@
+//! Likes: one per user and game.
+
+use axum::Json;
+use axum::extract::State;
+use sqlx::{AnyPool, Row};
+
+use super::access::{self, OptionalSession};
+use super::ranking;
+use crate::Platform;
+use crate::api::{ErrorBody, LikeState};
+use crate::auth::Session;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::ApiPath;
+
+/// Likes a game. Idempotent.
+///
+/// # Errors
+/// 404 when the game does not exist.
+#[utoipa::path(
+    put, path = "/api/games/{id}/like", tag = "store",
+    params(("id" = String, Path, description = "Game id")),
+    responses(
+        (status = 200, body = LikeState),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 404, body = ErrorBody)
+    ),
+    security(("bearer" = []))
+)]
+pub async fn like(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(game_id): ApiPath<String>,
+) -> Result<Json<LikeState>, ApiError> {
+    set(&platform, session, &game_id, true).await
+}
+
+/// Removes your like. Idempotent.
+///
+/// # Errors
+/// 404 when the game does not exist.
+#[utoipa::path(
+    delete, path = "/api/games/{id}/like", tag = "store",
+    params(("id" = String, Path, description = "Game id")),
+    responses(
+        (status = 200, body = LikeState),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 404, body = ErrorBody)
+    ),
+    security(("bearer" = []))
+)]
+pub async fn unlike(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(game_id): ApiPath<String>,
+) -> Result<Json<LikeState>, ApiError> {
+    set(&platform, session, &game_id, false).await
+}
+
+/// Whether a user likes a game.
+///
+/// # Errors
+/// When the database fails.
+pub async fn likes(db: &AnyPool, game_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
+    let row = sqlx::query("SELECT 1 AS liked FROM game_likes WHERE game_id = $1 AND user_id = $2")
+        .bind(game_id)
+        .bind(user_id)
+        .fetch_optional(db)
+        .await?;
+    Ok(row.is_some())
+}
+
+async fn set(
+    platform: &Platform,
+    session: Session,
+    game_id: &str,
+    liked: bool,
+) -> Result<Json<LikeState>, ApiError> {
+    let user_id = session.user_id.clone();
+    let viewer = OptionalSession(Some(session));
+    access::visible(platform.db(), game_id, &viewer).await?;
+    let now = platform.clock().now_ms();
+    let mut transaction = crate::db::begin(platform.db()).await?;
+    // Lock the game's row first, which serializes concurrent likes of one user.
+    sqlx::query("UPDATE games SET likes = likes WHERE game_id = $1")
+        .bind(game_id)
+        .execute(&mut *transaction)
+        .await?;
+    let row = sqlx::query("SELECT created_at FROM game_likes WHERE game_id = $1 AND user_id = $2")
+        .bind(game_id)
+        .bind(&user_id)
+        .fetch_optional(&mut *transaction)
+        .await?;
+    let since: Option<i64> = row.map(|row| row.try_get("created_at")).transpose()?;
+    let (change, heat): (i64, f64) = match (since, liked) {
+        (None, true) => {
+            sqlx::query(
+                "INSERT INTO game_likes (game_id, user_id, created_at) VALUES ($1, $2, $3)",
+            )
+            .bind(game_id)
+            .bind(&user_id)
+            .bind(now)
+            .execute(&mut *transaction)
+            .await?;
+            (1, ranking::like_heat(now))
+        }
+        (Some(since), false) => {
+            sqlx::query("DELETE FROM game_likes WHERE game_id = $1 AND user_id = $2")
+                .bind(game_id)
+                .bind(&user_id)
+                .execute(&mut *transaction)
+                .await?;
+            (-1, -ranking::like_heat(since))
+        }
+        _ => (0, 0.0),
+    };
+    sqlx::query(
+        "UPDATE games SET likes = likes + $1, like_heat = like_heat + $2 WHERE game_id = $3",
+    )
+    .bind(change)
+    .bind(heat)
+    .bind(game_id)
+    .execute(&mut *transaction)
+    .await?;
+    let row = sqlx::query("SELECT likes FROM games WHERE game_id = $1")
+        .bind(game_id)
+        .fetch_one(&mut *transaction)
+        .await?;
+    let likes = to_u32(row.try_get("likes")?);
+    transaction.commit().await?;
+    platform.catalog_cache().set_likes(game_id, likes, heat);
+    Ok(Json(LikeState { liked, likes }))
+}
