@@ -9,7 +9,7 @@ use frolic_protocol::entity::EntityKind;
 use frolic_protocol::packet;
 use frolic_scene::{Color, Pattern, Shape};
 
-use super::tests::{SPAWNED, receive, packed, scene, thing, told};
+use super::tests::{SPAWNED, packed, receive, scene, snapshot_at, thing};
 use super::*;
 use crate::client::tests::joined;
 use crate::{RayQuery, parts_of_scene};
