@@ -81,7 +81,7 @@ pub fn run(args: SnapshotArgs) -> Result<()> {
         bail!("--entities and --rounds take 1 to 100000");
     }
     if !(1..=10_000).contains(&args.per_square) {
-        bail!("--per-cell takes 1 to 10000");
+        bail!("--per-square takes 1 to 10000");
     }
     if cfg!(debug_assertions) {
         tracing::warn!("this is not a release build: the figures mean nothing");

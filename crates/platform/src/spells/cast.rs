@@ -18,6 +18,7 @@ const PARAMS_BYTES_MAX: usize = 8 * 1024;
 /// A cast request.
 #[derive(Clone, Debug)]
 pub struct CastRequest {
+    /// Id of the spell, of the platform or of the world's own game.
     pub spell_id: String,
     /// The revision; default the stable one.
     pub revision_id: Option<String>,

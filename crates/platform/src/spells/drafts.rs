@@ -28,6 +28,7 @@ pub struct SpellFilter {
     /// List only the user's own spells, including drafts; otherwise published and own
     /// ones.
     pub mine: bool,
+    /// The page to return.
     pub page: Page,
 }
 

@@ -41,6 +41,7 @@ pub struct Job {
     pub info: JobInfo,
     /// The user who requested the build.
     pub created_by: String,
+    /// What to build.
     pub request: BuildRequest,
 }
 
@@ -357,7 +358,9 @@ pub async fn claim(db: &AnyPool, owner: &str, now: i64) -> Result<Option<Job>, s
 
 /// A worker's progress report.
 pub struct ProgressReport<'a> {
+    /// The current stage, as in [`JobInfo::stage`].
     pub stage: &'a str,
+    /// Progress of the whole build, 0 to 100.
     pub progress_pct: u32,
     /// All log lines so far.
     pub logs: &'a [String],
