@@ -145,8 +145,8 @@ impl BlobStore {
     /// When the disk fails.
     pub async fn try_write(&self) -> io::Result<()> {
         match &self.0 {
-            Kind::Disk(disk) => disk.try_write().await,
-            Kind::Bucket(_) => Ok(()),
+            Backend::Disk(disk) => disk.try_write().await,
+            Backend::Bucket(_) => Ok(()),
         }
     }
 

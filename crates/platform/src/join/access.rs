@@ -75,7 +75,7 @@ pub async fn shuts_out(
 ) -> Result<bool, sqlx::Error> {
     let world = worlds::find(db, world_id).await?;
     let is_theirs = world.is_some_and(|world| world.is_owned_by(owner_id));
-    Ok(is_theirs && !helpers::is_one(db, world_id, player_id).await?)
+    Ok(is_theirs && !helpers::is_helper(db, world_id, player_id).await?)
 }
 
 /// Whether the owner of a world has blocked this user.
