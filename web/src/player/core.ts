@@ -51,6 +51,30 @@ export interface ClientCore {
    * as entity 0, and with `characters` those of other players and NPCs; with a tag only what has it.
    */
   raycast(ray: Float32Array, distanceMax: number, tag: string, ignore: Uint32Array, characters: boolean): Float32Array;
+  /** What scripts read of an entity; unknown entities have empty vectors and no texts. */
+  entity_exists(id: number): boolean;
+  entity_position(id: number): Float32Array;
+  entity_velocity(id: number): Float32Array;
+  /** Degrees around x, y and z. */
+  entity_rotation(id: number): Float32Array;
+  entity_name(id: number): string | undefined;
+  entity_color(id: number): string | undefined;
+  entity_tags(id: number): string[];
+  entity_pattern(id: number): string | undefined;
+  /** JSON of a `WireValue`. */
+  entity_attribute(id: number, name: string): string | undefined;
+  /** As in a frame; see npc.ts. */
+  entity_mood(id: number): number;
+  /** By name or tag. */
+  find_entities(word: string): Uint32Array;
+  entities_in_radius(x: number, y: number, z: number, radius: number): Uint32Array;
+  npcs(): Uint32Array;
+  /** JSON of `PlayerInfo[]`. */
+  players(): string;
+  /** JSON of `PlayerInfo`; also of a player who left not long ago. */
+  player(number: number): string | undefined;
+  /** Number of the player whose character this is, or 0. */
+  player_of(entity: number): number;
   /** Entities gone since the last call. */
   removed(): Uint32Array;
   /** `Network.FireServer`; the arguments as a JSON list. Not `reliable`: may be lost. Throws when they cannot be sent. */

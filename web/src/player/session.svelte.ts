@@ -1,12 +1,11 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
-import { SvelteMap } from 'svelte/reactivity';
 import type { JoinRequest } from '../generated/rest';
 import { comesBack, hasStaleTicket, isFinal, isOutdated, isReplaced, type Standing } from './reconnect-policy';
-import { Liveness } from './core';
+import { type ClientCore, Liveness } from './core';
 import { endingOf, kicked, lost, outdated, refused, replaced, type Ending } from './exit-reasons';
 import { parseEvent } from './events';
 import type { CoreEvent, CoreStats, PlayerInfo, TickFigures, WireValue } from './events';
-import { type FrameRecord, idAt, records } from './frame';
+import { type FrameRecord, records } from './frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
 import { ActionButtons } from './input/actions.svelte';
@@ -18,11 +17,10 @@ import { loadLuau } from './luau-loader';
 import { mark } from './perf-marks';
 import { Misunderstandings, reloadOnce } from './outdated';
 import { forgetPlace, keepPlace, keptPlace } from './saved-seat';
-import { mergePlayers, rememberDeparted } from './players';
 import { LoadProgress } from './progress.svelte';
 import { type PartChanges, PartMap } from './parts';
 import type { EffectsHost } from './luau/host';
-import { ScriptHost, type ScriptWorld } from './scripthost';
+import { ScriptHost } from './scripthost';
 import { ScriptCache } from './scriptcache';
 import { ScriptLogs } from './scriptlogs';
 import { ClientScripts } from './scripts';
@@ -101,11 +99,8 @@ export class PlaySession {
   #sceneShown = false;
   #ownEntity = 0;
   #playerNumber = 0;
-  #frame: Float32Array = new Float32Array(0);
   #hasScene = false;
   readonly parts = new PartMap();
-  readonly gonePlayers = new SvelteMap<number, PlayerInfo>();
-  #attributes = new SvelteMap<number, Record<string, WireValue>>();
   #disposed = false;
   #lookedAround = false;
   /** Set while reconnecting, until the welcome. */
@@ -198,8 +193,6 @@ export class PlaySession {
     const removed = link.core.removed();
     view.apply(frame, removed, dt);
     view.applyShots(link.core.shots());
-    this.#frame = frame;
-    for (const id of removed) this.#attributes.delete(id);
     readPad(this.input, firstPad(), dt);
     if (!this.#lookedAround && view.ownId !== 0) {
       this.input.yaw = view.spawnYaw();
@@ -258,28 +251,17 @@ export class PlaySession {
     this.link?.core.cast_spell(spell, JSON.stringify([params]));
   }
 
-  frame(): Float32Array {
-    return this.#frame;
-  }
-
   wantModule(path: string): boolean {
     return this.scripts?.want(path) ?? false;
   }
 
-  attributes(id: number): Record<string, WireValue> | undefined {
-    return this.#attributes.get(id);
+  core(): ClientCore | undefined {
+    return this.link?.core;
   }
 
   playerNumber(): number {
     return this.#playerNumber;
   }
-
-  raycast: ScriptWorld['raycast'] = (origin, direction, max, tag, ignore, characters) => {
-    const ray = Float32Array.from([...origin, ...direction]);
-    const hit = this.link?.core.raycast(ray, max, tag, Uint32Array.from(ignore), characters);
-    const [, distance = 0, x = 0, y = 0, z = 0] = hit ?? [];
-    return hit && hit.length > 0 ? { id: idAt(hit, 0), distance, normal: [x, y, z] } : null;
-  };
 
   chaseCamera() {
     return this.view?.camera ?? null;
@@ -376,11 +358,8 @@ export class PlaySession {
     this.#lastError = null;
     this.#hasScene = false;
     this.parts.clear();
-    this.#attributes.clear();
     this.combat.clear();
     this.players = [];
-    this.gonePlayers.clear();
-    this.#frame = new Float32Array(0);
     // Heard on the line before, and not told again on this one.
     const unheard = this.scripts?.takeWaiting() ?? [];
     this.scripts?.dispose();
@@ -454,10 +433,7 @@ export class PlaySession {
         break;
       }
       case 'players':
-        this.#mergePlayers(event.players);
-        break;
-      case 'details':
-        this.#attributes.set(event.entity, event.attributes);
+        this.#playersChanged(event);
         break;
       case 'scriptManifest':
         void this.scripts?.manifest(event.manifest);
@@ -587,13 +563,11 @@ export class PlaySession {
     this.progress.done('scene');
   }
 
-  #mergePlayers(changed: PlayerInfo[]): void {
-    const { players, came, left } = mergePlayers(this.players, changed);
-    this.players = players;
+  #playersChanged({ joined, left }: CoreEvent & { type: 'players' }): void {
+    this.players = JSON.parse(this.link?.core.players() ?? '[]') as PlayerInfo[];
     this.view?.setPlayers(this.players);
-    for (const player of changed) if (player.left) rememberDeparted(this.gonePlayers, player);
-    for (const player of came) this.scripts?.player(true, player.number);
-    for (const player of left) this.scripts?.player(false, player.number);
+    for (const number of joined) this.scripts?.player(true, number);
+    for (const number of left) this.scripts?.player(false, number);
   }
 
   #onClosed(reason: string, cause: ClosedCause = 'lost'): void {

@@ -184,9 +184,9 @@ fn everybody_sees_team_and_leaderstats_but_not_every_change() {
     let mut news = 0;
     let mut last = None;
     for event in run.take_events(a) {
-        if let ClientEvent::Players(players) = event {
+        if let ClientEvent::Players { changed, .. } = event {
             news += 1;
-            last = players.into_iter().find(|p| p.name == "Ben").or(last);
+            last = changed.into_iter().find(|p| p.name == "Ben").or(last);
         }
     }
     let ben = last.expect("Ben was told of");
