@@ -1,8 +1,8 @@
 //! `cargo xtask codegen`: the TypeScript types of messages and REST, exported
 //! from the Rust types by ts-rs into web/src/generated, the definition of the
-//! script API as JSON, the JSON Schema and types of scenes, and generated pages
-//! of docs/. They are committed, and `--check` fails when they differ from what
-//! the Rust types export.
+//! script API as JSON, the JSON Schema and types of scenes, generated pages of
+//! docs/, and the interface of the client core as wasm-bindgen writes it. They
+//! are committed, and `--check` fails when they differ from what Rust defines.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::progress::{Progress, Step};
 use crate::test::rust::{self, Built, Run};
+use crate::wasm;
 use crate::workspace::Workspace;
 
 /// The folder that ts-rs exports into, and how it writes 64-bit integers: as
@@ -22,8 +23,12 @@ const EXPORT_DIR: &str = "TS_RS_EXPORT_DIR";
 const DOCS_DIR: &str = "DOCS_EXPORT_DIR";
 const LARGE_INT: (&str, &str) = ("TS_RS_LARGE_INT", "number");
 
+/// The interface of the client core.
+const CORE: &str = "core.d.ts";
+
 /// Writes the types, or compares them.
 pub fn run(workspace: &Workspace, progress: &Progress, check_only: bool) -> Result<()> {
+    wasm::run(workspace, progress)?;
     progress.step("generated types", |step| {
         if check_only {
             return check(workspace, step);
@@ -139,7 +144,9 @@ fn export_from(
     };
     let (_, result) = rust::run(step, &built.all(), &run);
     result?;
-    read_folder(&export.folder)
+    let mut exported = read_folder(&export.folder)?;
+    exported.insert(CORE.to_owned(), wasm::interface(workspace)?);
+    Ok(exported)
 }
 
 /// All files under a folder by their path in it; an absent folder is empty.

@@ -13,6 +13,8 @@ use crate::tools;
 use crate::workspace::Workspace;
 
 const MODULE: &str = "frolic_client_wasm";
+/// Where the loader begins in the interface that wasm-bindgen writes.
+const LOADER: &str = "export type InitInput";
 
 /// Builds the client core into `web/src/wasm`.
 pub fn run(workspace: &Workspace, progress: &Progress) -> Result<()> {
@@ -55,4 +57,16 @@ fn build(workspace: &Workspace, step: &Step) -> Result<()> {
     let size = fs::metadata(&outputs[0]).map_or(0, |file| file.len());
     step.note(format!("{} KB", size / 1000));
     stamp.set(&inputs)
+}
+
+/// The TypeScript interface of the built module, without what only its loader
+/// needs. Committed, so that the site is type-checked without the module.
+pub fn interface(workspace: &Workspace) -> Result<String> {
+    let file = workspace.web_wasm().join(format!("{MODULE}.d.ts"));
+    let text = fs::read_to_string(&file)
+        .with_context(|| format!("cannot read {}: run `cargo xtask wasm`", file.display()))?;
+    let (interface, _) = text
+        .split_once(LOADER)
+        .context("wasm-bindgen writes another interface than before")?;
+    Ok(interface.trim_end().to_owned() + "\n")
 }

@@ -3,16 +3,14 @@
 
 pub(crate) mod parts;
 
-use std::collections::BTreeMap;
-
 use frolic_client::ClientEvent;
 use frolic_protocol::message::TickFigures;
 use frolic_protocol::npc::NpcState;
 use frolic_protocol::script::ScriptManifest;
-use frolic_protocol::{Args, PlayerInfo, Welcome};
+use frolic_protocol::{Args, Welcome};
 use serde::Serialize;
 
-use parts::{Cast, ShotLook, WireValue, wire_map};
+use parts::{Cast, ShotLook};
 
 /// Something that happened, as the core reports it to the page; `type` names its kind.
 // Types of other crates are named in TypeScript as those crates export them.
@@ -39,17 +37,8 @@ pub(crate) enum CoreEvent {
     },
     /// The scene arrived: its parts and its terrain can be taken.
     Scene,
-    /// Attributes of an entity changed; these are all of them. Those of a part are in
-    /// the part as well.
-    Details {
-        entity: u32,
-        attributes: BTreeMap<String, WireValue>,
-    },
-    /// Players who joined, changed or left; not all of them.
-    Players {
-        #[cfg_attr(test, ts(type = "import('./PlayerInfo').PlayerInfo[]"))]
-        players: Vec<PlayerInfo>,
-    },
+    /// Players joined, changed or left; numbers of those who joined and left.
+    Players { joined: Vec<u32>, left: Vec<u32> },
     /// The current script manifest.
     ScriptManifest {
         #[cfg_attr(test, ts(type = "import('./ScriptManifest').ScriptManifest"))]
@@ -71,13 +60,13 @@ pub(crate) enum CoreEvent {
     /// The server's scripts fired an event at this client.
     Event {
         name: String,
-        #[cfg_attr(test, ts(as = "Vec<WireValue>"))]
+        #[cfg_attr(test, ts(as = "Vec<parts::WireValue>"))]
         args: Args,
     },
     /// The answer to an invoke.
     InvokeResult {
         id: u32,
-        #[cfg_attr(test, ts(as = "Vec<WireValue>"))]
+        #[cfg_attr(test, ts(as = "Vec<parts::WireValue>"))]
         values: Args,
     },
     /// An invoke that failed.
@@ -159,16 +148,15 @@ impl CoreEvent {
     }
 }
 
-impl From<ClientEvent> for CoreEvent {
-    fn from(event: ClientEvent) -> Self {
-        match event {
+impl CoreEvent {
+    /// None for an event that the page does not get.
+    pub(crate) fn new(event: ClientEvent) -> Option<Self> {
+        Some(match event {
             ClientEvent::Welcome(welcome) => (*welcome).into(),
             ClientEvent::Scene => Self::Scene,
-            ClientEvent::Details { entity, details } => Self::Details {
-                entity,
-                attributes: wire_map(&details.attributes),
-            },
-            ClientEvent::Players(players) => Self::Players { players },
+            // The page reads details with queries, and draws those of parts.
+            ClientEvent::Details { .. } => return None,
+            ClientEvent::Players { joined, left, .. } => Self::Players { joined, left },
             ClientEvent::ScriptManifest(manifest) => Self::ScriptManifest { manifest },
             ClientEvent::ScriptList => Self::ScriptList,
             ClientEvent::ScriptVerified { path, hash } => Self::ScriptVerified { path, hash },
@@ -248,7 +236,7 @@ impl From<ClientEvent> for CoreEvent {
             },
             ClientEvent::Error { code, message } => Self::Error { code, message },
             ClientEvent::Kick { reason } => Self::Kick { reason },
-        }
+        })
     }
 }
 
@@ -272,13 +260,12 @@ impl From<Welcome> for CoreEvent {
 #[cfg(test)]
 mod tests {
     use frolic_protocol::Value;
-    use frolic_protocol::details::Details;
     use serde_json::{Value as Json, json};
 
     use super::*;
 
     fn as_json(event: ClientEvent) -> Json {
-        let text = CoreEvent::from(event).to_json();
+        let text = CoreEvent::new(event).expect("the page gets it").to_json();
         serde_json::from_str(&text).expect("an event is JSON")
     }
 
@@ -302,23 +289,6 @@ mod tests {
     #[test]
     fn values_of_scripts_keep_their_kind() {
         let place = Value::Vector([1.0, 2.0, 3.0]);
-        let attributes = BTreeMap::from([("Home".to_owned(), place.clone())]);
-        let details = Details {
-            attributes,
-            ..Details::default()
-        };
-        let details = ClientEvent::Details {
-            entity: 20_000_001,
-            details,
-        };
-        assert_eq!(
-            as_json(details),
-            json!({
-                "type": "details",
-                "entity": 20_000_001,
-                "attributes": { "Home": { "$v": [1.0, 2.0, 3.0] } },
-            })
-        );
         let remote = ClientEvent::Remote {
             name: "Scored".into(),
             args: Args(vec![Value::Entity(7), place]),

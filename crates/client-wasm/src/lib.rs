@@ -6,6 +6,7 @@
 
 mod event;
 mod part;
+mod replica;
 mod terrain;
 
 use frolic_client::{Client, ClientError, ClientEvent, Drawn, DrawnKind, Liveness, RayQuery};
@@ -94,12 +95,16 @@ impl ClientCore {
 
     /// The next event as JSON: `{"type": …}`; see `event.rs` for the kinds.
     pub fn take_event(&mut self) -> Option<String> {
-        let mut event = self.client.take_event()?;
-        self.terrain_packet = match &mut event {
-            ClientEvent::Terrain { packet, .. } => Some(std::mem::take(packet)),
-            _ => None,
-        };
-        Some(CoreEvent::from(event).to_json())
+        loop {
+            let mut event = self.client.take_event()?;
+            self.terrain_packet = match &mut event {
+                ClientEvent::Terrain { packet, .. } => Some(std::mem::take(packet)),
+                _ => None,
+            };
+            if let Some(event) = CoreEvent::new(event) {
+                return Some(event.to_json());
+            }
+        }
     }
 
     /// The corners of a mesh shape's triangles, three numbers each, in their

@@ -8,7 +8,7 @@ mod terrain;
 mod tests;
 mod world;
 
-pub use queries::RayQuery;
+pub use queries::{KnownEntity, RayQuery};
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -23,6 +23,7 @@ use crate::liveness::{Liveness, Silence};
 use crate::outbox::Outbox;
 use crate::pacing::Pacing;
 use crate::playback::{Drawn, DrawnKind, OwnFrame, Playback};
+use crate::players::{Arrivals, Players};
 use crate::prediction::Prediction;
 use crate::reliable::ReliableChannel;
 use crate::replication::Replication;
@@ -63,6 +64,7 @@ pub struct Client {
     /// Meshes that arrived and wait for the scene.
     meshes: Meshes,
     scripts: Scripts,
+    players: Players,
     input: CharacterInput,
     stream: StreamReader,
     channel: ReliableChannel,
@@ -208,7 +210,12 @@ impl Client {
                 for gone in players.iter().filter(|player| player.left) {
                     self.shots.arm(gone.number, None);
                 }
-                self.emit(ClientEvent::Players(players));
+                let Arrivals { joined, left } = self.players.apply(players.clone());
+                self.emit(ClientEvent::Players {
+                    changed: players,
+                    joined,
+                    left,
+                });
             }
             ServerMessage::Pong { t, received, .. } => {
                 self.channel.confirmed(received);
@@ -298,6 +305,7 @@ impl Client {
         welcome.tick_hz = welcome.tick_hz.clamp(1, TICK_HZ_MAX);
         welcome.snapshot_hz = welcome.snapshot_hz.clamp(1, welcome.tick_hz);
         self.shots = Shots::default();
+        self.players = Players::default();
         self.dead = false;
         self.joined = Some(Joined {
             pacing: Pacing::new(welcome.tick_hz),

@@ -24,8 +24,15 @@ pub enum ClientEvent {
         /// The current details.
         details: Details,
     },
-    /// Players who joined, changed or left.
-    Players(Vec<PlayerInfo>),
+    /// Players joined, changed or left; [`crate::Client::players`] returns all.
+    Players {
+        /// The state of each of them.
+        changed: Vec<PlayerInfo>,
+        /// Numbers of those who joined.
+        joined: Vec<u32>,
+        /// Numbers of those who left the world for good.
+        left: Vec<u32>,
+    },
     /// The current script manifest, for the first time or after a reload. Offer the
     /// list (`@manifest`) when it is cached by its hash, else fetch or request it.
     ScriptManifest(ScriptManifest),

@@ -16,6 +16,7 @@ mod outbox;
 mod pacing;
 mod parts;
 mod playback;
+mod players;
 mod prediction;
 mod reliable;
 mod replication;
@@ -25,7 +26,7 @@ mod shots;
 mod stats;
 mod track;
 
-pub use client::{Client, ClientError, RayQuery};
+pub use client::{Client, ClientError, KnownEntity, RayQuery};
 pub use event::ClientEvent;
 pub use liveness::Liveness;
 pub use pacing::Pacing;

@@ -161,6 +161,11 @@ impl ClientScene {
         self.prefabs.get(number)
     }
 
+    /// Attributes and looks that scripts changed.
+    pub fn details_of(&self, id: u32) -> Option<&Details> {
+        self.details.get(&id)
+    }
+
     fn changed_scale(&self, id: u32) -> Option<[f32; 3]> {
         self.details.get(&id)?.looks.scale
     }

@@ -28,7 +28,6 @@ pub mod log;
 mod memory_store;
 mod npc;
 pub mod reload;
-pub mod rotation;
 pub mod service;
 pub mod tree;
 pub mod vm;

@@ -26,6 +26,7 @@ mod ground;
 pub mod mesh;
 pub mod motion;
 pub mod random;
+pub mod rotation;
 pub mod scene;
 pub mod sensor;
 pub mod shape;

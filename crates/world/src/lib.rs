@@ -50,6 +50,7 @@ pub use player::PlayerNumber;
 pub use reload::{Changes, Reloaded};
 pub use remote_commands::LearnRefusal;
 pub use saved::{Marks, marks_of};
+pub use search::EntityRecord;
 pub use spells::CastRefusal;
 pub use stage::{Stage, StepTimes, Stopwatch};
 pub use state::Outgoing;

@@ -1,18 +1,10 @@
-// What scripts learn of the world: the scene, what moves, who is here, and what is gone.
-import { Quaternion, Vector3 } from 'three';
+// What scripts learn of the world through the page: unknown entities and players, missing values, and rays.
 import { expect, test } from 'vitest';
+import type { ClientCore } from './core';
 import type { PlayerInfo } from './events';
-import { FRAME_STRIDE, setId } from './frame';
-import { degrees, type KnownSource, KnownWorld } from './replica';
-import { PartMap } from './parts';
-import { makePart } from './parts.fixture';
+import { setId } from './frame';
+import { KnownWorld } from './replica';
 
-const coin = (id: number) => makePart(id, { name: 'Coin', tags: ['coin'], color: '#ffc53d' });
-const parts = [
-  makePart(1, { name: 'Ground', attributes: { Kind: 'grass' } }),
-  makePart(2, { name: 'Door', position: [3, 0, 0], tags: ['door'], color: '#ff0080', attributes: { Open: true } }),
-  coin(2000),
-];
 const ada: PlayerInfo = {
   id: 'user_1',
   number: 7,
@@ -28,80 +20,44 @@ const ada: PlayerInfo = {
   ],
 };
 
-type Row = [id: number, kind: number, definition: number, position: number[], velocity?: number[]];
-
-function frameOf(...rows: Row[]): Float32Array {
-  const frame = new Float32Array(FRAME_STRIDE * rows.length);
-  rows.forEach(([id, kind, definition, position, velocity = [0, 0, 0]], i) => {
-    const numbers = [0, kind, definition, 0, ...position, 0, 0, 0, 1, ...velocity, 0, 0];
-    expect(numbers.length).toBe(FRAME_STRIDE);
-    frame.set(numbers, i * FRAME_STRIDE);
-    setId(frame, i * FRAME_STRIDE, id);
-  });
-  return frame;
+/** A core that knows entity 1000, and 20,000,001 along every ray; all else is unknown. */
+function known(players: PlayerInfo[] = [ada]) {
+  const rays: unknown[] = [];
+  const core = {
+    entity_exists: (id: number) => id === 1000,
+    entity_position: (id: number) => Float32Array.from(id === 1000 ? [1, 2, 3] : []),
+    entity_name: (id: number) => (id === 1000 ? 'Ada' : undefined),
+    entity_color: () => undefined,
+    entity_tags: () => ['hero'],
+    entity_attribute: (_: number, name: string) => (name === 'Home' ? '{"$v":[1,2,3]}' : undefined),
+    entity_mood: (id: number) => (id === 1000 ? 0x2f : 0),
+    find_entities: () => Uint32Array.from([1000]),
+    player: (number: number) => (number === 8 ? JSON.stringify({ ...ada, number: 8, name: 'Ben' }) : undefined),
+    raycast: (...ray: unknown[]) => {
+      rays.push(ray);
+      const hit = Float32Array.from([0, 4.5, 0, 1, 0]);
+      setId(hit, 0, 20_000_001);
+      return hit;
+    },
+  } as unknown as ClientCore;
+  return { world: new KnownWorld({ core: () => core, players, playerNumber: () => 7 }), rays };
 }
 
-function known() {
-  const state = { frame: frameOf([1000, 1, 0, [1, 2, 3], [0, 0, -5]], [2000, 2, 2, [5, 0, 0]]) };
-  const source = {
-    parts: new PartMap(parts.map((part) => [part.id, part])),
-    gonePlayers: new Map<number, PlayerInfo>(),
-    players: [ada],
-    frame: () => state.frame,
-    attributes: (id: number) => (id === 1000 ? { Team: 'red' } : undefined),
-    playerNumber: () => 7,
-    raycast: () => null,
-  } satisfies KnownSource;
-  return { world: new KnownWorld(source), source, state };
-}
-
-test('standing, moving, spawned: names, places, tags, colours', () => {
+test('an unknown entity has no properties, and a known one may lack a value', () => {
   const { world } = known();
-  expect(world.entity(1, 'position')).toEqual({ $v: [0, 0, 0] });
   expect(world.entity(1000, 'position')).toEqual({ $v: [1, 2, 3] });
-  expect(world.entity(1000, 'velocity')).toEqual({ $v: [0, 0, -5] });
-  expect(['name', 'tags', 'color'].map((key) => world.entity(2000, key as 'name'))).toEqual([
-    'Coin',
-    ['coin'],
-    '#ffc53d',
-  ]);
   expect(world.entity(1000, 'name')).toBe('Ada');
-  expect(world.entity(2, 'color')).toBe('#ff0080');
-  expect([world.attribute(2, 'Open'), world.attribute(1, 'Kind'), world.attribute(1, '__proto__')]).toEqual([
-    true,
-    'grass',
-    null,
-  ]);
-  expect(world.attribute(1000, 'Team')).toBe('red');
-  expect(world.entity(99, 'name')).toBe(undefined);
+  expect([world.entity(1000, 'color'), world.entity(1000, 'tags')]).toEqual([null, ['hero']]);
+  for (const property of ['position', 'name', 'color', 'tags'] as const)
+    expect(world.entity(99, property), property).toBe(undefined);
+  expect([world.attribute(1000, 'Home'), world.attribute(1000, 'Other')]).toEqual([{ $v: [1, 2, 3] }, null]);
+  expect([world.npc(1000), world.npc(99)]).toEqual([{ state: 'suspicious', suspicion: 1 }, null]);
+  expect(world.find('Ada')).toEqual([1000]);
 });
 
-test('found by name, tag and distance; what is gone is not found', () => {
-  const { world, source, state } = known();
-  expect([world.find('Door'), world.find('coin'), world.find('Ada'), world.find('x')]).toEqual([
-    [2],
-    [2000],
-    [1000],
-    [],
-  ]);
-  expect(world.inRadius([5, 0, 0], 3)).toEqual([2, 2000]);
-  source.parts.apply({ changed: [], removed: [2, 2000] });
-  state.frame = new Float32Array(0);
-  expect([world.exists(2), world.exists(2000), world.find('Door'), world.find('coin')]).toEqual([false, false, [], []]);
-});
-
-test('two entities beyond 2^24 are two', () => {
-  const { world, source, state } = known();
-  source.parts.apply({ changed: [coin(20_000_000), coin(20_000_001)], removed: [2000] });
-  state.frame = frameOf([20_000_000, 2, 2, [1, 0, 0]], [20_000_001, 2, 2, [2, 0, 0]]);
-  expect(world.find('coin')).toEqual([20_000_000, 20_000_001]);
-  expect(world.entity(20_000_000, 'position')).toEqual({ $v: [1, 0, 0] });
-  expect(world.entity(20_000_001, 'position')).toEqual({ $v: [2, 0, 0] });
-});
-
-test('players, their figures, and those who just left', () => {
-  const { world, source } = known();
-  expect([world.players(), world.playerOf(1000), world.playerOf(1)]).toEqual([[7], 7, 0]);
+test('players, their stats, and those who just left', () => {
+  const { world } = known();
+  expect(world.players()).toEqual([7]);
   expect([world.player(7, 'team'), world.stat(7, 'Coins'), world.stat(7, 'Rank'), world.stat(7, 'None')]).toEqual([
     'Red',
     3,
@@ -109,13 +65,17 @@ test('players, their figures, and those who just left', () => {
     null,
   ]);
   expect(world.player(7, 'character')).toEqual({ $e: 1000 });
-  source.players.length = 0;
-  expect(world.player(7, 'name')).toBe(undefined);
-  source.gonePlayers.set(7, ada);
-  expect(world.player(7, 'name')).toBe('Ada');
+  expect([world.player(8, 'name'), world.player(9, 'name')]).toEqual(['Ben', undefined]);
 });
 
-test('degrees as the server gives them', () => {
-  const turned = new Quaternion().setFromAxisAngle(new Vector3(0, 1, 0), Math.PI / 2);
-  expect(degrees(turned).map(Math.round)).toEqual([0, 90, 0]);
+test('rays of scripts pass through terrain and hit characters, those of prompts do the opposite', () => {
+  const { world, rays } = known();
+  const hit = world.raycast([0, 0, 0], [1, 0, 0], 10, 'wall', [5]);
+  expect(hit).toEqual({ id: 20_000_001, distance: 4.5, normal: [0, 1, 0] });
+  world.solidAlong([0, 0, 0], [1, 0, 0], 4);
+  const ray = Float32Array.from([0, 0, 0, 1, 0, 0]);
+  expect(rays).toEqual([
+    [ray, 10, 'wall', Uint32Array.from([0, 5]), true],
+    [ray, 4, '', new Uint32Array(0), false],
+  ]);
 });

@@ -1,12 +1,11 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
-import { SvelteMap } from 'svelte/reactivity';
 import type { JoinRequest } from '../generated/rest';
 import { comesBack, hasStaleTicket, isFinal, isOutdated, isReplaced, type Standing } from './reconnect-policy';
-import { Liveness } from './core';
+import { type ClientCore, Liveness } from './core';
 import { endingOf, kicked, lost, outdated, refused, replaced, type Ending } from './exit-reasons';
 import { parseEvent } from './events';
 import type { CoreEvent, CoreStats, PlayerInfo, TickFigures, WireValue } from './events';
-import { type FrameRecord, idAt, records } from './frame';
+import { type FrameRecord, records } from './frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
 import { ActionButtons } from './input/actions.svelte';
@@ -18,11 +17,10 @@ import { loadLuau } from './luau-loader';
 import { mark } from './perf-marks';
 import { Misunderstandings, reloadOnce } from './outdated';
 import { forgetPlace, keepPlace, keptPlace } from './saved-seat';
-import { mergePlayers, rememberDeparted } from './players';
 import { LoadProgress } from './progress.svelte';
-import { type PartChanges, PartMap } from './parts';
+import type { Part } from './parts';
 import type { EffectsHost } from './luau/host';
-import { ScriptHost, type ScriptWorld } from './scripthost';
+import { ScriptHost } from './scripthost';
 import { ScriptCache } from './scriptcache';
 import { ScriptLogs } from './scriptlogs';
 import { ClientScripts } from './scripts';
@@ -31,15 +29,14 @@ import { ChatLog } from './chat.svelte';
 import { People } from './people.svelte';
 import { Combat } from './combat.svelte';
 import { FightEvents } from './fightevents';
-import { TerrainFeed } from './terrain/feed';
 import { KnownTerrain, TERRAIN_REFUSALS } from './terrain/known';
 import { KnownWorld } from './replica';
 import { Prompts } from './prompts.svelte';
 import { isTouchScreen } from './touchscreen';
-import type { FromWorker } from './terrain/messages';
 import type { TransportKind } from './transport/transport';
 import type { Quality } from './view/quality';
 import type { WorldView } from './view/world-view';
+import { WorldReplica } from './world-replica.svelte';
 
 export type Phase = 'loading' | 'playing' | 'reconnecting' | 'ended';
 
@@ -59,7 +56,6 @@ const RECONNECT_PAUSE_MS = [300, 1000, 2000, 4000, 8000];
 export class PlaySession {
   phase = $state<Phase>('loading');
   ending = $state.raw<Ending | null>(null);
-  players = $state.raw<PlayerInfo[]>([]);
   roomCode = $state('');
   /** The pause menu is open. */
   paused = $state(false);
@@ -83,7 +79,6 @@ export class PlaySession {
   link: WorldLink | null = null;
   readonly terrain = new KnownTerrain(() => this.link?.core);
   readonly prompts = new Prompts(new KnownWorld(this));
-  #feed: TerrainFeed | null = null;
   scripts: ClientScripts | null = null;
   #logs: ScriptLogs | null = null;
   /** What the server last said of its ticks; only while somebody asks. */
@@ -96,16 +91,9 @@ export class PlaySession {
   #restarting = false;
   /** Ends a join that waits when the visitor leaves. */
   readonly #leaving = new AbortController();
-  /** Metres along a chunk of the ground. */
-  #chunkM = 32;
-  #sceneShown = false;
   #ownEntity = 0;
   #playerNumber = 0;
-  #frame: Float32Array = new Float32Array(0);
-  #hasScene = false;
-  readonly parts = new PartMap();
-  readonly gonePlayers = new SvelteMap<number, PlayerInfo>();
-  #attributes = new SvelteMap<number, Record<string, WireValue>>();
+  readonly replica = new WorldReplica(this);
   #disposed = false;
   #lookedAround = false;
   /** Set while reconnecting, until the welcome. */
@@ -120,6 +108,14 @@ export class PlaySession {
     this.assets = new GameAssets(options.gameId, undefined, () => this.link?.join.world_id ?? null);
     this.input.device = this.device;
     this.input.listener = (event) => this.scripts?.input(event);
+  }
+
+  get players(): PlayerInfo[] {
+    return this.replica.players;
+  }
+
+  get parts(): ReadonlyMap<number, Part> {
+    return this.replica.parts;
   }
 
   /** Whether keys, mouse, fingers and gamepad play the game: not while a menu or the chat has them. */
@@ -188,7 +184,7 @@ export class PlaySession {
   draw(nowMs: number, dt: number): void {
     const { view, link } = this;
     if (!view || !link) return;
-    if (!this.#sceneShown) {
+    if (!this.replica.isShown) {
       // Snapshots may overtake the scene: what they tell of waits in the core until there is something to apply it to.
       // Behind the loading screen nobody sees an empty sky, and drawing it holds up what is to come.
       if (this.phase !== 'loading') view.render(this.input, dt);
@@ -198,8 +194,6 @@ export class PlaySession {
     const removed = link.core.removed();
     view.apply(frame, removed, dt);
     view.applyShots(link.core.shots());
-    this.#frame = frame;
-    for (const id of removed) this.#attributes.delete(id);
     readPad(this.input, firstPad(), dt);
     if (!this.#lookedAround && view.ownId !== 0) {
       this.input.yaw = view.spawnYaw();
@@ -209,8 +203,7 @@ export class PlaySession {
     this.device = this.input.device;
     this.scripts?.tick();
     this.prompts.update(nowMs, view, this.input, this.combat.alive);
-    const { x, y, z } = view.ownPosition;
-    if (view.ownId !== 0) this.#feed?.look(x, y, z, view.groundDistance);
+    if (view.ownId !== 0) this.replica.look(view);
     view.render(this.input, dt);
     const arriving = this.phase === 'loading' || this.phase === 'reconnecting';
     if (arriving && link.isOpen && view.ownId !== 0) {
@@ -258,28 +251,17 @@ export class PlaySession {
     this.link?.core.cast_spell(spell, JSON.stringify([params]));
   }
 
-  frame(): Float32Array {
-    return this.#frame;
-  }
-
   wantModule(path: string): boolean {
     return this.scripts?.want(path) ?? false;
   }
 
-  attributes(id: number): Record<string, WireValue> | undefined {
-    return this.#attributes.get(id);
+  core(): ClientCore | undefined {
+    return this.link?.core;
   }
 
   playerNumber(): number {
     return this.#playerNumber;
   }
-
-  raycast: ScriptWorld['raycast'] = (origin, direction, max, tag, ignore, characters) => {
-    const ray = Float32Array.from([...origin, ...direction]);
-    const hit = this.link?.core.raycast(ray, max, tag, Uint32Array.from(ignore), characters);
-    const [, distance = 0, x = 0, y = 0, z = 0] = hit ?? [];
-    return hit && hit.length > 0 ? { id: idAt(hit, 0), distance, normal: [x, y, z] } : null;
-  };
 
   chaseCamera() {
     return this.view?.camera ?? null;
@@ -321,7 +303,7 @@ export class PlaySession {
     forgetPlace();
     this.link?.leave();
     this.scripts?.dispose();
-    this.#feed?.dispose();
+    this.replica.dispose();
     this.view?.dispose();
     this.sound.dispose();
   }
@@ -372,15 +354,9 @@ export class PlaySession {
     this.stalled = false;
     this.roomCode = link.join.room_code;
     this.assets.reset();
-    this.#sceneShown = false;
+    this.replica.clear();
     this.#lastError = null;
-    this.#hasScene = false;
-    this.parts.clear();
-    this.#attributes.clear();
     this.combat.clear();
-    this.players = [];
-    this.gonePlayers.clear();
-    this.#frame = new Float32Array(0);
     // Heard on the line before, and not told again on this one.
     const unheard = this.scripts?.takeWaiting() ?? [];
     this.scripts?.dispose();
@@ -415,15 +391,7 @@ export class PlaySession {
       const event = parseEvent(json);
       if (event) this.#onEvent(event);
     }
-    this.#takeParts(link);
-  }
-
-  #takeParts({ core }: WorldLink): void {
-    const json = core.take_part_changes();
-    if (json === undefined) return;
-    const changes = JSON.parse(json) as PartChanges;
-    this.parts.apply(changes);
-    if (this.#sceneShown) this.view?.changeParts(changes);
+    this.replica.takeParts();
   }
 
   #onEvent(event: CoreEvent): void {
@@ -442,22 +410,17 @@ export class PlaySession {
         this.progress.done('connect');
         break;
       case 'scene':
-        this.#hasScene = true;
-        if (this.link) this.#takeParts(this.link);
-        this.#beginTerrain();
+        this.replica.sceneArrived();
         this.#showScene();
         break;
-      case 'terrain': {
-        const packet = this.link?.core.take_terrain();
-        if (packet) this.#feed?.change(packet);
+      case 'terrain':
+        this.replica.takeTerrain();
         this.scripts?.terrain(event.min, event.max);
         break;
-      }
       case 'players':
-        this.#mergePlayers(event.players);
-        break;
-      case 'details':
-        this.#attributes.set(event.entity, event.attributes);
+        this.replica.takePlayers();
+        for (const number of event.joined) this.scripts?.player(true, number);
+        for (const number of event.left) this.scripts?.player(false, number);
         break;
       case 'scriptManifest':
         void this.scripts?.manifest(event.manifest);
@@ -556,44 +519,10 @@ export class PlaySession {
     this.link?.core.hide(playerId, on);
   }
 
-  /** The ground is drawn by a worker of its own, which hears of every change from here on. */
-  #beginTerrain(): void {
-    this.#feed?.dispose();
-    this.#feed = null;
-    this.view?.ground.clear();
-    const settings = this.link?.core.terrain_settings();
-    if (settings && typeof Worker !== 'undefined')
-      this.#feed = new TerrainFeed(settings, (message) => this.#drawn(message));
-  }
-
-  #drawn(message: FromWorker): void {
-    const ground = this.view?.ground;
-    if (message.type === 'ready') this.#chunkM = message.chunkM;
-    else if (message.type === 'mesh') {
-      ground?.setChunkSize(this.#chunkM);
-      ground?.put(message.mesh);
-    } else if (message.type === 'drop') ground?.drop(message.place);
-    else console.error('the ground cannot be drawn:', message.message);
-  }
-
-  /** The scene and the renderer arrive in either order; the world is shown when both are there. */
   #showScene(): void {
-    if (!this.view || !this.link || this.#sceneShown || !this.#hasScene) return;
-    const hasTerrain = this.link.core.terrain_settings() !== undefined;
-    this.view.setScene(this.parts.values(), hasTerrain, (asset) => this.link?.core.mesh(asset));
-    this.view.setPlayers(this.players);
-    this.#sceneShown = true;
+    if (!this.replica.show()) return;
     mark('scene');
     this.progress.done('scene');
-  }
-
-  #mergePlayers(changed: PlayerInfo[]): void {
-    const { players, came, left } = mergePlayers(this.players, changed);
-    this.players = players;
-    this.view?.setPlayers(this.players);
-    for (const player of changed) if (player.left) rememberDeparted(this.gonePlayers, player);
-    for (const player of came) this.scripts?.player(true, player.number);
-    for (const player of left) this.scripts?.player(false, player.number);
   }
 
   #onClosed(reason: string, cause: ClosedCause = 'lost'): void {

@@ -1,9 +1,13 @@
 //! What scripts ask of the replicated world: as of the last frame, so that the answers
 //! agree with what the player sees.
 
-use frolic_sim::{RayHit, Vec3, capsule};
+use frolic_protocol::npc::Mood;
+use frolic_protocol::{PlayerInfo, Value};
+use frolic_scene::{Color, Pattern};
+use frolic_sim::{RayHit, Rotation, Vec3, capsule};
 
 use super::Client;
+use crate::parts::Resolved;
 use crate::playback::{Drawn, DrawnKind};
 
 /// Entities without the tag that a ray passes through before it gives up; the server
@@ -27,7 +31,172 @@ pub struct RayQuery<'a> {
     pub characters: bool,
 }
 
+/// Name of a character whose player is not known yet.
+const UNKNOWN_PLAYER: &str = "Player";
+/// Name of an entity whose definition has not arrived yet.
+const UNKNOWN_ENTITY: &str = "Entity";
+
+/// An entity as scripts read it.
+pub struct KnownEntity<'a> {
+    client: &'a Client,
+    id: u32,
+    /// In the last frame.
+    drawn: Option<&'a Drawn>,
+    resolved: Option<Resolved<'a>>,
+}
+
+impl<'a> KnownEntity<'a> {
+    /// Its position; of a character, its feet.
+    pub fn position(&self) -> Vec3 {
+        match (self.drawn, &self.resolved) {
+            (Some(drawn), _) => drawn.position,
+            (None, Some(resolved)) => resolved.transform.position.into(),
+            (None, None) => Vec3::ZERO,
+        }
+    }
+
+    /// Metres per second.
+    pub fn velocity(&self) -> Vec3 {
+        self.drawn.map_or(Vec3::ZERO, |drawn| drawn.velocity)
+    }
+
+    /// Its orientation.
+    pub fn rotation(&self) -> Rotation {
+        match (self.drawn, &self.resolved) {
+            (Some(drawn), _) => drawn.rotation,
+            (None, Some(resolved)) => Rotation::from_array(resolved.transform.rotation),
+            (None, None) => Rotation::IDENTITY,
+        }
+    }
+
+    /// Its name; of a player's character, that of the player.
+    pub fn name(&self) -> &str {
+        let is_player =
+            |drawn: &&Drawn| drawn.kind == DrawnKind::Character && drawn.mood == Mood::default();
+        if self.drawn.filter(is_player).is_some() {
+            let player = self.client.players.of_character(self.id);
+            return player.map_or(UNKNOWN_PLAYER, |player| &player.name);
+        }
+        self.resolved.as_ref().map_or(UNKNOWN_ENTITY, |it| it.name)
+    }
+
+    /// Its colour; none when nothing gives it one.
+    pub fn color(&self) -> Option<Color> {
+        match &self.resolved {
+            Some(resolved) => resolved.color(),
+            None => self
+                .client
+                .scene
+                .details_of(self.id)?
+                .looks
+                .color
+                .map(Color),
+        }
+    }
+
+    /// The pattern of its surface.
+    pub fn pattern(&self) -> Pattern {
+        let resolved = self.resolved.as_ref();
+        let material = resolved.and_then(|it| it.components.material.as_ref());
+        material.map_or(Pattern::Plain, |material| material.pattern)
+    }
+
+    /// Its tags.
+    pub fn tags(&self) -> &[String] {
+        self.resolved.as_ref().map_or(&[], Resolved::tags)
+    }
+
+    /// An attribute, as last replicated or as in the scene.
+    pub fn attribute(&self, name: &str) -> Option<Value> {
+        if let Some(details) = self.client.scene.details_of(self.id) {
+            return details.attributes.get(name).cloned();
+        }
+        let attributes = self.resolved.as_ref()?.components.attributes.as_ref()?;
+        attributes.get(name).map(Value::from)
+    }
+
+    /// What an NPC is up to; zero for anything else.
+    pub fn mood(&self) -> Mood {
+        self.drawn.map(|drawn| drawn.mood).unwrap_or_default()
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.name() == word || self.tags().iter().any(|tag| tag == word)
+    }
+}
+
 impl Client {
+    /// An entity of the world as far as it is known: drawn in the last frame, or a
+    /// part.
+    pub fn entity(&self, id: u32) -> Option<KnownEntity<'_>> {
+        let (drawn, resolved) = (self.drawn_of(id), self.resolve(id));
+        (drawn.is_some() || resolved.is_some()).then_some(KnownEntity {
+            client: self,
+            id,
+            drawn,
+            resolved,
+        })
+    }
+
+    /// Entities with this name or tag, in order of ids.
+    pub fn find(&self, word: &str) -> Vec<u32> {
+        self.matching(|entity| entity.has_word(word))
+    }
+
+    /// Entities whose position is within a sphere, in order of ids.
+    pub fn in_radius(&self, center: Vec3, radius: f32) -> Vec<u32> {
+        let near = |place: Vec3| (place - center).length_squared() <= radius * radius;
+        self.matching(|entity| near(entity.position()))
+    }
+
+    /// NPCs in view, in order of ids.
+    pub fn npcs(&self) -> Vec<u32> {
+        let npcs = self
+            .drawn
+            .iter()
+            .filter(|drawn| drawn.mood.state().is_some());
+        npcs.map(|drawn| drawn.id).collect()
+    }
+
+    /// The players in the world, disconnected ones among them, in order of numbers.
+    pub fn players(&self) -> &[PlayerInfo] {
+        self.players.present()
+    }
+
+    /// A player by number, also one who left not long ago.
+    pub fn player(&self, number: u32) -> Option<&PlayerInfo> {
+        self.players.find(number)
+    }
+
+    /// The player whose character this is.
+    pub fn player_of(&self, entity: u32) -> Option<&PlayerInfo> {
+        self.players.of_character(entity)
+    }
+
+    fn matching(&self, is_wanted: impl Fn(&KnownEntity<'_>) -> bool) -> Vec<u32> {
+        let mut ids: Vec<u32> = self.scene.ids().collect();
+        let replicated = self
+            .joined
+            .iter()
+            .flat_map(|joined| joined.replication.states());
+        ids.extend(replicated.map(|state| state.id));
+        ids.extend(self.drawn.last().map(|own| own.id));
+        ids.sort_unstable();
+        ids.dedup();
+        ids.retain(|id| self.entity(*id).is_some_and(|entity| is_wanted(&entity)));
+        ids
+    }
+
+    /// Frames list entities in order of ids, and the own character last.
+    fn drawn_of(&self, id: u32) -> Option<&Drawn> {
+        let (own, others) = self.drawn.split_last()?;
+        if own.id == id {
+            return Some(own);
+        }
+        let at = others.binary_search_by_key(&id, |drawn| drawn.id).ok()?;
+        others.get(at)
+    }
+
     /// The first entity that stops a ray. Solids are those that the prediction
     /// collides with, terrain has the entity [`frolic_sim::TERRAIN`], and characters
     /// are where the last frame showed them. The own character and dead ones never

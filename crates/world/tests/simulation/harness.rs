@@ -18,7 +18,7 @@ use frolic_world::{
 };
 
 use connections::Session;
-pub use packages::{obby, package};
+pub use packages::{game, obby, package};
 
 use crate::network::{Lane, Quality};
 

@@ -26,6 +26,7 @@ mod reloading;
 mod remote_commands;
 mod replaying;
 mod resending;
+mod resolving;
 mod resuming;
 mod rewinding;
 mod scripting;

@@ -184,9 +184,9 @@ fn team_and_leaderstats_are_replicated_to_all_but_not_every_change() {
     let mut updates = 0;
     let mut last = None;
     for event in run.take_events(a) {
-        if let ClientEvent::Players(players) = event {
+        if let ClientEvent::Players { changed, .. } = event {
             updates += 1;
-            last = players.into_iter().find(|p| p.name == "Ben").or(last);
+            last = changed.into_iter().find(|p| p.name == "Ben").or(last);
         }
     }
     let ben = last.expect("Ben was replicated");

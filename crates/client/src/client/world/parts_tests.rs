@@ -3,10 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use frolic_protocol::ServerMessage;
-use frolic_protocol::Value;
 use frolic_protocol::entity::EntityKind;
 use frolic_protocol::packet;
+use frolic_protocol::{PlayerInfo, ServerMessage, Value, quantize};
 use frolic_scene::{Color, Pattern, Shape};
 
 use super::tests::{SPAWNED, packed, receive, scene, snapshot_at, thing};
@@ -219,4 +218,71 @@ fn a_ray_hits_solids_exactly_and_characters_of_others() {
     assert!((150..250).contains(&distance), "{distance} cm");
     assert_eq!(along_x(&client, 1.5, None, &[SPAWNED]), Some((2, 313)));
     assert_eq!(along_x(&client, 1.5, Some("ball"), &[]), Some((2, 313)));
+}
+
+fn ada() -> PlayerInfo {
+    PlayerInfo {
+        id: "user_1".to_owned(),
+        number: 7,
+        entity_id: SPAWNED,
+        name: "Ada".to_owned(),
+        online: true,
+        left: false,
+        team: None,
+        stats: Vec::new(),
+        looks: Default::default(),
+    }
+}
+
+#[test]
+fn scripts_query_what_stands_what_moves_and_players() {
+    let scene = r##"{"format":1,
+        "prefabs":{"Coin":{"components":{"Tag":["coin"],"Material":{"color":"#ffc53d"}}}},
+        "entities":[
+        {"id":9,"name":"Ground","components":{"Attributes":{"Kind":"grass"}}},
+        {"id":2,"name":"Door","components":{"Transform":{"position":[3,0,0]},"Tag":["door"]}}]}"##;
+    let mut client = joined();
+    hear(&mut client, packed(scene));
+    let players = ServerMessage::Presence(vec![ada()]);
+    hear(&mut client, packet::single(&players));
+    let mut character = thing(SPAWNED, 0, 1.0);
+    character.kind = EntityKind::Character;
+    character.velocity = quantize::velocity(Vec3::X * 2.0);
+    let coin = thing(SPAWNED + 1, 1, 5.0);
+    let states = [character, coin];
+    hear(&mut client, told(10, Some(0.0), Some(&states[..])));
+    client.frame(0.0);
+
+    let entity = |id: u32| client.entity(id).expect("it is known");
+    assert_eq!(entity(2).position(), Vec3::new(3.0, 0.0, 0.0));
+    assert_eq!(entity(SPAWNED + 1).position(), Vec3::new(5.0, 1.0, 0.0));
+    assert_eq!(entity(SPAWNED).velocity(), Vec3::X * 2.0);
+    let names = [9, 2, SPAWNED, SPAWNED + 1].map(|id| entity(id).name().to_owned());
+    assert_eq!(names, ["Ground", "Door", "Ada", "Coin"]);
+    assert_eq!(entity(SPAWNED + 1).tags(), ["coin"]);
+    assert_eq!(entity(SPAWNED + 1).color(), Some(Color([0xff, 0xc5, 0x3d])));
+    let kind = Some(Value::String("grass".to_owned()));
+    assert_eq!(entity(9).attribute("Kind"), kind);
+    assert_eq!(entity(9).attribute("Other"), None);
+    assert!(client.entity(99).is_none());
+
+    assert_eq!(client.find("Door"), [2]);
+    assert_eq!(client.find("coin"), [SPAWNED + 1]);
+    assert_eq!(client.find("Ada"), [SPAWNED]);
+    assert_eq!(client.find("nothing"), [0; 0]);
+    assert_eq!(
+        client.in_radius(Vec3::new(5.0, 0.0, 0.0), 2.5),
+        [2, SPAWNED + 1]
+    );
+    assert_eq!(client.player_of(SPAWNED), Some(&ada()));
+    assert_eq!((client.player_of(9), client.player_of(0)), (None, None));
+    assert_eq!(client.player(7), Some(&ada()));
+
+    let mut door = thing(2, 0, 3.0);
+    door.flags |= flags::DESTROYED;
+    hear(&mut client, told(20, Some(0.0), Some(&[door][..])));
+    client.frame(16.0);
+    assert!(client.entity(2).is_none());
+    assert!(client.entity(SPAWNED + 1).is_none());
+    assert_eq!(client.find("door"), [0; 0]);
 }

@@ -6,9 +6,15 @@ use std::path::Path;
 use frolic_package::Package;
 use frolic_scene::Limits;
 
-/// The sample game from the repository.
+/// The sample game that most tests run.
 pub fn obby() -> Package {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby");
+    game("obby")
+}
+
+/// A sample game from the repository.
+pub fn game(name: &str) -> Package {
+    let games = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games");
+    let root = games.join(name);
     let mut files = BTreeMap::new();
     read_folder(&root, &root, &mut files);
     Package::from_files(files, &Limits::default()).unwrap_or_else(|report| panic!("{report}"))
