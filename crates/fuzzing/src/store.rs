@@ -25,7 +25,15 @@ pub fn scene(bytes: &[u8]) {
     let Ok(scene) = Scene::parse(bytes, &limits()) else {
         return;
     };
-    frolic_sim::scene::load(&scene);
+    // What a world runs, and what its clients receive: a scene of format 1.
+    let expanded = scene.clone().expand();
+    frolic_sim::scene::load(&expanded);
+    let for_clients = expanded.for_clients().to_canonical_json();
+    if scene.format > 1
+        && let Err(report) = Scene::parse(for_clients.as_bytes(), &Limits::default())
+    {
+        panic!("clients refuse the scene:\n{report}\n{for_clients}");
+    }
     let canonical = scene.to_canonical_json();
     match Scene::parse(canonical.as_bytes(), &limits()) {
         Ok(again) => assert_eq!(again.to_canonical_json(), canonical),

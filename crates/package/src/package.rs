@@ -22,7 +22,7 @@ use crate::{Limits, Manifest, Problem, Report, Rule, Scene, Triangles, archive, 
 pub struct Package {
     /// game.toml.
     pub manifest: Manifest,
-    /// scene.json.
+    /// scene.json with the children of prefabs as entities of their own; see [`Scene::expand`].
     pub scene: Scene,
     /// remotes.toml, by name.
     pub remotes: BTreeMap<String, Remote>,
@@ -94,13 +94,7 @@ impl Package {
 
     /// scene.json as clients get it; see [`crate::Components::for_clients`].
     pub fn scene_for_clients(&self) -> Cow<'_, [u8]> {
-        let mut scene = self.scene.clone();
-        let prefabs = scene.prefabs.values_mut();
-        let entities = scene.entities.iter_mut();
-        let all = prefabs.map(|prefab| &mut prefab.components);
-        for components in all.chain(entities.map(|entity| &mut entity.components)) {
-            *components = std::mem::take(components).for_clients();
-        }
+        let scene = self.scene.for_clients();
         match scene == self.scene {
             true => Cow::Borrowed(self.scene_json()),
             false => Cow::Owned(scene.to_canonical_json().into_bytes()),
@@ -124,14 +118,9 @@ impl Package {
         revision: String,
     ) -> Result<Package, Report> {
         let mut checked = validate::validate(&files, limits)?;
-        // Whoever names a `.soul` means the Luau that was made of it.
-        let of_entities = checked.scene.entities.iter_mut();
-        let of_entities = of_entities.map(|entity| &mut entity.components);
-        let of_prefabs = checked.scene.prefabs.values_mut();
-        let of_prefabs = of_prefabs.map(|prefab| &mut prefab.components);
-        let scripts = of_entities.chain(of_prefabs).flat_map(|c| &mut c.script);
-        let bundled = checked.manifest.bundles.values_mut().flatten();
-        for path in scripts.map(|script| &mut script.path).chain(bundled) {
+        // The path of a `.soul` stands for the Luau that was made of it.
+        checked.scene.map_script_paths(&soul::code_path);
+        for path in checked.manifest.bundles.values_mut().flatten() {
             *path = soul::code_path(path);
         }
         Ok(Package {

@@ -334,6 +334,20 @@ macro_rules! components {
                 Ok(())
             }
 
+            /// A component as JSON.
+            pub(crate) fn value(&self, kind: ComponentKind) -> Option<serde_json::Value> {
+                match kind {
+                    $(ComponentKind::$kind => serde_json::to_value(self.$field.as_ref()?).ok(),)*
+                }
+            }
+
+            /// A component as it is written to scene.json.
+            pub(crate) fn line(&self, kind: ComponentKind) -> Option<String> {
+                match kind {
+                    $(ComponentKind::$kind => self.$field.as_ref().map($crate::canonical::line),)*
+                }
+            }
+
             /// Adds the values of each component that are out of their range.
             pub(crate) fn check_each(&self, found: &mut $crate::check::Checker) {
                 use $crate::component::Component;

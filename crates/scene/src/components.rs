@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::check::{Checker, POSITION_MAX, SIZE_MAX, SIZE_MIN, is_attribute_name};
+use crate::check::{Checker, SIZE_MAX, SIZE_MIN, is_attribute_name};
 use crate::component::{Component, Field, components, fields};
 use crate::physics::{Body, Joint};
 use crate::text::shown;
-use crate::{Npc, Rule};
+use crate::{Npc, Rule, Transform};
 
 const TAGS_MAX: usize = 32;
 const ATTRIBUTES_MAX: usize = 64;
@@ -82,72 +82,11 @@ impl Components {
         if let Some(npc) = &mut self.npc {
             npc.patrol.clear();
         }
+        if let Some(transform) = &mut self.transform {
+            transform.rotation_degrees = None;
+        }
         self
     }
-}
-
-/// Position, rotation and size relative to the parent, or to the world without one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct Transform {
-    /// Metres.
-    pub position: [f32; 3],
-    /// Unit quaternion `[x, y, z, w]`.
-    #[serde(
-        skip_serializing_if = "is_identity",
-        deserialize_with = "crate::quaternion::deserialize"
-    )]
-    pub rotation: [f32; 4],
-    /// Factor on each own axis; shapes and models are scaled with it.
-    #[serde(skip_serializing_if = "is_one")]
-    pub scale: [f32; 3],
-}
-
-impl Default for Transform {
-    fn default() -> Self {
-        Transform {
-            position: [0.0; 3],
-            rotation: [0.0, 0.0, 0.0, 1.0],
-            scale: [1.0; 3],
-        }
-    }
-}
-
-fields! {
-    Transform {
-        position: Field::range(-POSITION_MAX, POSITION_MAX).unit("m"),
-        rotation: Field::any().widget("rotation"),
-        scale: Field::range(SIZE_MIN, 10_000.0),
-    }
-    with check_rotation
-}
-
-fn check_rotation(transform: &Transform, found: &mut Checker) {
-    let [x, y, z, w] = transform.rotation;
-    let length = (x * x + y * y + z * z + w * w).sqrt();
-    if !length.is_finite() || length < 1e-3 {
-        found.invalid(
-            "rotation",
-            "rotation must be a unit quaternion [x, y, z, w]; no rotation is [0, 0, 0, 1]",
-        );
-    } else if (length - 1.0).abs() > 0.01 {
-        let [x, y, z, w] = transform.rotation.map(|value| value / length);
-        found.invalid(
-            "rotation",
-            format!(
-                "rotation must be a unit quaternion; did you mean [{x:.4}, {y:.4}, {z:.4}, {w:.4}]?"
-            ),
-        );
-    }
-}
-
-fn is_identity(rotation: &[f32; 4]) -> bool {
-    *rotation == [0.0, 0.0, 0.0, 1.0]
-}
-
-fn is_one(scale: &[f32; 3]) -> bool {
-    *scale == [1.0; 3]
 }
 
 /// A solid with its centre at the entity's position.
@@ -234,18 +173,22 @@ pub struct Material {
     /// Base colour.
     pub color: Color,
     /// 0 is a mirror, 1 is chalk.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(skip_serializing_if = "is_default_roughness")]
     pub roughness: f32,
     /// 0 is plastic, 1 is metal.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(skip_serializing_if = "is_zero")]
     pub metalness: f32,
     /// Light that the surface gives off by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emissive: Option<Color>,
     /// 0 is invisible, 1 is solid.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(skip_serializing_if = "is_f32_one")]
     pub opacity: f32,
     /// A drawn surface.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(skip_serializing_if = "is_plain")]
     pub pattern: Pattern,
 }

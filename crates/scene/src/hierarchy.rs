@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Scene, Shape, Transform};
+use crate::{ComponentKind, Components, Scene, Shape, Transform};
 
 impl Scene {
     /// The transform of each entity in the world, in the order of [`Scene::entities`].
@@ -43,11 +43,19 @@ impl Scene {
         let entity = &self.entities[index];
         let prefab = entity.prefab.as_ref().and_then(|p| self.prefabs.get(p));
         let inherited = prefab.and_then(|prefab| prefab.components.transform);
-        entity
-            .components
-            .transform
-            .or(inherited)
-            .unwrap_or_default()
+        let own = entity.components.transform;
+        match entity.overrides.get(ComponentKind::Transform) {
+            Some(fields) => {
+                let mut components = Components {
+                    transform: own.or(inherited),
+                    ..Components::default()
+                };
+                // The reader of scenes has tried this; a failure leaves the prefab's.
+                let _ = components.apply(ComponentKind::Transform, fields);
+                components.transform.unwrap_or_default()
+            }
+            None => own.or(inherited).unwrap_or_default(),
+        }
     }
 }
 
@@ -61,6 +69,7 @@ impl Transform {
         Transform {
             position: [px + offset[0], py + offset[1], pz + offset[2]],
             rotation: normalise(multiply(self.rotation, child.rotation)),
+            rotation_degrees: None,
             scale: [
                 sx * child.scale[0],
                 sy * child.scale[1],

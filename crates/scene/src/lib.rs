@@ -8,11 +8,13 @@ mod canonical;
 mod check;
 mod component;
 mod components;
+mod expand;
 mod hierarchy;
 mod json;
 mod limits;
 mod mesh;
 mod npc;
+mod overrides;
 mod parse;
 mod physics;
 mod quaternion;
@@ -22,23 +24,28 @@ mod scene;
 mod schema;
 mod suggest;
 pub mod text;
+mod transform;
 
 pub use check::{Checker, ComponentProblem};
 pub use component::{Component, Field, Merge, Reader};
 pub use components::{
     Attribute, Attributes, Color, ComponentKind, Components, Light, LightKind, Material, Model,
-    NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Tags, Transform, Trigger,
+    NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Tags, Trigger,
 };
+pub use expand::{PREFAB_PARTS_MAX, PrefabPart};
 pub use limits::Limits;
 pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 pub use npc::{Hostility, Npc, PatrolPoint};
+pub use overrides::{Fields, Overrides};
 pub use parse::inert::without_effect;
 pub use physics::{Body, BodyKind, Groups, Joint, JointKind};
+pub use quaternion::quaternion_from_degrees;
 pub use report::{Problem, Report, Rule, Severity, Subject};
-pub use scene::{Prefab, SCENE_FORMAT, Scene, SceneEntity, Terrain};
+pub use scene::{InstanceChild, Prefab, PrefabChild, SCENE_FORMAT, Scene, SceneEntity, Terrain};
 #[cfg(feature = "schema")]
 pub use schema::scene_schema;
 pub use text::{NAME_BYTES_MAX, check_name, is_visible};
+pub use transform::Transform;
 
 #[cfg(all(test, feature = "schema"))]
 mod generated;

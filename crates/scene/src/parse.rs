@@ -6,19 +6,21 @@
 
 mod attributes;
 pub(super) mod inert;
+mod prefabs;
 mod references;
 mod source;
 mod terrain;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use serde_json::value::RawValue;
 
 use crate::check::is_label;
 use crate::json::{Items, Members, nesting_problem};
 use crate::text::{LineIndex, shown};
-use crate::{ComponentKind, Limits, Problem, Report, Rule, Subject};
+use crate::{ComponentKind, Fields, Limits, Overrides, Problem, Report, Rule, Subject};
 use crate::{Components, Prefab, SCENE_FORMAT, Scene, SceneEntity};
 pub(crate) use attributes::{attributes_from_json, unique_attributes};
 
@@ -52,6 +54,9 @@ pub(super) fn parse(
         is_file,
         report: Report::new(limits),
         subject: Subject::default(),
+        format: SCENE_FORMAT,
+        parts: BTreeMap::new(),
+        broken: BTreeSet::new(),
     };
     let scene = reader.scene();
     let mut report = reader.report;
@@ -70,6 +75,11 @@ struct Reader<'t, 'l> {
     report: Report,
     /// What is being read; problems name it.
     subject: Subject,
+    format: u32,
+    /// What is below the root of each prefab whose tree is in order.
+    parts: BTreeMap<String, Rc<prefabs::Parts>>,
+    /// Prefabs whose tree is not.
+    broken: BTreeSet<String>,
 }
 
 /// Where the parts of an entity are in the text, for problems that show only later.
@@ -77,6 +87,8 @@ struct Places {
     entity: usize,
     parent: usize,
     prefab: usize,
+    /// The recorded children of the prefab, by path.
+    children: Vec<(String, usize)>,
 }
 
 type ComponentPlaces<'t> = Vec<(Cow<'t, str>, usize)>;
@@ -102,18 +114,27 @@ impl<'t> Reader<'t, '_> {
             terrain: None,
         };
         let mut entities = None;
-        for (key, value) in self.unique(members, "the scene") {
+        let members = self.unique(members, "the scene");
+        // The format decides how everything else is read, wherever it is in the file.
+        match members.iter().find(|(key, _)| key == "format") {
+            Some((_, value)) => self.format = self.format(value),
+            None => {
+                let message = format!("missing \"format\": {SCENE_FORMAT}");
+                self.error_in(Some("format"), Rule::MissingKey, 0, message);
+            }
+        }
+        scene.format = self.format;
+        for (key, value) in members {
             match &*key {
-                "format" => scene.format = self.format(value),
+                "format" => {}
                 "prefabs" => scene.prefabs = self.prefabs(value),
                 "entities" => entities = Some(value),
                 "terrain" => scene.terrain = self.terrain(value),
-                _ => self.unknown_key(&key, value, &["format", "prefabs", "entities", "terrain"]),
+                _ => {
+                    let known = ["format", "prefabs", "entities", "terrain"];
+                    self.unknown_key(&key, value, &known);
+                }
             }
-        }
-        if scene.format == 0 {
-            let message = format!("missing \"format\": {SCENE_FORMAT}");
-            self.error(Rule::MissingKey, 0, message);
         }
         if let Some(entities) = entities {
             scene.entities = self.entities(entities, &scene);
@@ -124,15 +145,21 @@ impl<'t> Reader<'t, '_> {
     /// The format, or [`SCENE_FORMAT`] when it is wrong: the rest is then read all the same.
     fn format(&mut self, value: &'t RawValue) -> u32 {
         match self.decode::<u32>(value, "format") {
-            Some(SCENE_FORMAT) | None => {}
+            Some(format) if (1..=SCENE_FORMAT).contains(&format) => format,
             Some(other) => {
                 let message = format!(
-                    "format {other} is not known; this version reads format {SCENE_FORMAT}"
+                    "format {other} is not known; this version reads formats 1 to {SCENE_FORMAT}"
                 );
-                self.error(Rule::InvalidValue, self.offset(value), message);
+                self.error_in(
+                    Some("format"),
+                    Rule::InvalidValue,
+                    self.offset(value),
+                    message,
+                );
+                SCENE_FORMAT
             }
+            None => SCENE_FORMAT,
         }
-        SCENE_FORMAT
     }
 
     fn prefabs(&mut self, value: &'t RawValue) -> BTreeMap<String, Prefab> {
@@ -148,6 +175,7 @@ impl<'t> Reader<'t, '_> {
             let message = format!("more than {} prefabs", self.limits.prefabs_max);
             self.error(Rule::EntityCount, self.offset(value), message);
         }
+        let mut trees = vec![];
         for (name, value) in self.unique(members, "prefabs") {
             let mut prefab = Prefab::default();
             self.subject.prefab = Some(shown(&name));
@@ -157,13 +185,18 @@ impl<'t> Reader<'t, '_> {
             }
             for (key, value) in self.object(value, "a prefab") {
                 match &*key {
-                    "components" => prefab.components = self.components(value).0,
+                    "components" => prefab.components = self.components(value, None).0,
+                    "children" if self.format >= 2 => trees.push((name.to_string(), value)),
+                    _ if self.format >= 2 => {
+                        self.unknown_key(&key, value, &["components", "children"]);
+                    }
                     _ => self.unknown_key(&key, value, &["components"]),
                 }
             }
             prefabs.insert(name.into_owned(), prefab);
         }
         self.subject = Subject::default();
+        self.prefab_trees(&mut prefabs, trees);
         prefabs
     }
 
@@ -193,8 +226,12 @@ impl<'t> Reader<'t, '_> {
             }
         }
         self.subject = Subject::default();
+        self.assign_child_ids(&mut entities, &places);
         self.check_ids_and_parents(&entities, &places);
-        if !entities.iter().any(|entity| is_spawn_point(scene, entity)) {
+        if !entities
+            .iter()
+            .any(|entity| self.is_spawn_point(scene, entity))
+        {
             let message = "no entity has a SpawnPoint: characters will appear at [0, 0, 0]";
             self.warning(Rule::Suspicious, self.offset(value), message);
         }
@@ -207,10 +244,15 @@ impl<'t> Reader<'t, '_> {
             entity: at,
             parent: at,
             prefab: at,
+            children: vec![],
         };
         let (mut id, mut name, mut parent, mut prefab) = (None, None, None, None);
-        let (mut components, mut spots) = (Components::default(), vec![]);
+        let (mut raw_components, mut raw_children) = (None, None);
         let members = self.object(value, "an entity");
+        let known: &[&str] = match self.format {
+            1 => &["id", "name", "parent", "prefab", "components"],
+            _ => &["id", "name", "parent", "prefab", "components", "children"],
+        };
         let (mut has_id, mut has_name) = (false, false);
         for (key, value) in members {
             match &*key {
@@ -224,12 +266,9 @@ impl<'t> Reader<'t, '_> {
                     place.prefab = self.offset(value);
                     prefab = self.decode::<Option<String>>(value, "prefab").flatten();
                 }
-                "components" => (components, spots) = self.components(value),
-                _ => self.unknown_key(
-                    &key,
-                    value,
-                    &["id", "name", "parent", "prefab", "components"],
-                ),
+                "components" => raw_components = Some(value),
+                "children" if self.format >= 2 => raw_children = Some(value),
+                _ => self.unknown_key(&key, value, known),
             }
         }
         for (has, key) in [(has_id, "id"), (has_name, "name")] {
@@ -251,12 +290,24 @@ impl<'t> Reader<'t, '_> {
                 message,
             );
         }
+        let base = prefab.as_ref().and_then(|name| scene.prefabs.get(name));
+        let base = base.map(|prefab| &prefab.components);
+        let (components, overrides, spots) = match raw_components {
+            Some(value) => self.components(value, base),
+            None => Default::default(),
+        };
+        let children = match raw_children {
+            Some(value) => self.instance_children(value, prefab.as_deref(), &mut place),
+            None => BTreeMap::new(),
+        };
         let entity = SceneEntity {
             id: id?,
             name: name.unwrap_or_default(),
             parent,
             prefab,
             components,
+            overrides,
+            children,
         };
         self.warn_about(&entity, scene, &spots, at);
         Some((entity, place))
@@ -302,20 +353,48 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    fn components(&mut self, value: &'t RawValue) -> (Components, ComponentPlaces<'t>) {
-        let mut components = Components::default();
+    /// Reads the components of an entity, a prefab or a child; `base` are those of the prefab that
+    /// it starts from. The last value says where each component is.
+    fn components(
+        &mut self,
+        value: &'t RawValue,
+        base: Option<&Components>,
+    ) -> (Components, Overrides, ComponentPlaces<'t>) {
+        let base = base.filter(|_| self.format >= 2);
+        let (mut components, mut overrides) = (Components::default(), Overrides::default());
         let mut spots = vec![];
         for (key, value) in self.object(value, "components") {
-            spots.push((key.clone(), self.offset(value)));
             let Some(kind) = ComponentKind::from_name(&key) else {
                 self.unknown_component(&key, value);
                 continue;
             };
-            self.within_component(kind.name(), |reader| {
-                reader.component(kind, value, &mut components);
+            spots.push((key, self.offset(value)));
+            self.within_component(kind.name(), |reader| match base {
+                _ if value.get().len() > COMPONENT_BYTES_MAX => {
+                    let name = kind.name();
+                    let message = format!("{name} is longer than {COMPONENT_BYTES_MAX} bytes");
+                    reader.error(Rule::FileSize, reader.offset(value), message);
+                }
+                Some(base) if base.merges_fields_of(kind) => {
+                    if let Some(fields) = reader.overridden(kind, value, base) {
+                        overrides.set(kind, fields);
+                    }
+                }
+                _ => reader.component(kind, value, &mut components),
             });
         }
-        let problems = components.check();
+        let combined = base.map(|base| {
+            let mut combined = components.clone().over(base);
+            overrides.apply(&mut combined);
+            combined
+        });
+        let all = combined.as_ref().unwrap_or(&components);
+        let mut problems = all.check();
+        if let Some(base) = base.filter(|_| !problems.is_empty()) {
+            // What is wrong in the prefab has been reported there.
+            let known = base.check();
+            problems.retain(|problem| !known.contains(problem));
+        }
         // A component with errors gets no warnings about what has no effect.
         let sound = problems.is_empty();
         for problem in problems {
@@ -326,20 +405,84 @@ impl<'t> Reader<'t, '_> {
                 reader.error_in(problem.field.as_deref(), problem.rule, offset, message);
             });
         }
-        self.check_files(&components, &spots);
+        self.check_files(all, &spots);
         if sound {
-            self.warn_of_inert(&components, &spots, self.offset(value));
+            self.warn_of_inert(all, &spots);
         }
-        (components, spots)
+        (components, overrides, spots)
+    }
+
+    /// Reads the fields of a component that replace those of the prefab.
+    fn overridden(
+        &mut self,
+        kind: ComponentKind,
+        value: &'t RawValue,
+        base: &Components,
+    ) -> Option<Fields> {
+        let errors = self.report.error_count();
+        let mut fields = Fields::new();
+        let members = self.object(value, kind.name());
+        for (key, value) in &members {
+            if let Some(read) = self.decode::<serde_json::Value>(value, kind.name()) {
+                fields.insert(key.clone().into_owned(), read);
+            }
+        }
+        if self.report.error_count() > errors {
+            return None;
+        }
+        let Err(error) = base.clone().apply(kind, &fields) else {
+            return Some(fields);
+        };
+        // The error is about the merged component: find the field that is wrong by itself.
+        let alone = |key: &str, value: &serde_json::Value| {
+            let field = Fields::from([(key.to_owned(), value.clone())]);
+            base.clone().apply(kind, &field).err()
+        };
+        let wrong = members.iter().find_map(|(key, raw)| {
+            let error = alone(key, fields.get(&**key)?)?;
+            Some((key.clone(), self.offset(raw), error))
+        });
+        let (field, offset, error) = match wrong {
+            Some((key, offset, error)) => (Some(key), offset, error),
+            None => (None, self.offset(value), error),
+        };
+        self.merged_error(kind.name(), field.as_deref(), offset, &error);
+        None
     }
 
     fn component(&mut self, kind: ComponentKind, value: &'t RawValue, into: &mut Components) {
-        if value.get().len() > COMPONENT_BYTES_MAX {
-            let message = format!("{} is longer than {COMPONENT_BYTES_MAX} bytes", kind.name());
-            self.error(Rule::FileSize, self.offset(value), message);
+        let name = kind.name();
+        if let Some(why) = kind.unused().filter(|_| self.format >= 2) {
+            let message = format!("{name} is not accepted in format 2: {why}");
+            self.error(Rule::NoEffect, self.offset(value), message);
         } else if let Err(error) = into.read(kind, value.get()) {
-            self.json_error(value.get(), error, kind.name());
+            self.json_error(value.get(), error, name);
         }
+        let degrees = into.transform.filter(|_| kind == ComponentKind::Transform);
+        if self.format < 2 && degrees.is_some_and(|t| t.rotation_degrees.is_some()) {
+            let message = "Transform: rotation_degrees needs \"format\": 2";
+            let field = Some("rotation_degrees");
+            self.error_in(field, Rule::UnknownKey, self.offset(value), message);
+        }
+        let team = into
+            .spawn_point
+            .as_ref()
+            .and_then(|point| point.team.as_ref());
+        if self.format >= 2 && kind == ComponentKind::SpawnPoint && team.is_some() {
+            let message = "SpawnPoint: team has no effect, so format 2 does not accept it";
+            self.error_in(Some("team"), Rule::NoEffect, self.offset(value), message);
+        }
+    }
+
+    /// Whether characters appear at an entity, or at a child of its prefab.
+    fn is_spawn_point(&self, scene: &Scene, entity: &SceneEntity) -> bool {
+        let prefab = entity.prefab.as_ref();
+        let components = prefab.and_then(|name| scene.prefabs.get(name));
+        let parts = prefab.and_then(|name| self.parts.get(name));
+        let is = |components: &Components| components.spawn_point.is_some();
+        is(&entity.components)
+            || components.is_some_and(|prefab| is(&prefab.components))
+            || parts.is_some_and(|parts| parts.list.iter().any(|part| is(&part.components)))
     }
 
     #[expect(clippy::ptr_arg, reason = "key_offset needs it")]
@@ -357,10 +500,4 @@ fn id_of(entity: &RawValue) -> Option<u32> {
     let members = Members::parse(entity.get(), MEMBERS_MAX).ok()?;
     let (_, id) = members.list.iter().find(|(key, _)| key == "id")?;
     serde_json::from_str(id.get()).ok()
-}
-
-fn is_spawn_point(scene: &Scene, entity: &SceneEntity) -> bool {
-    let prefab = entity.prefab.as_ref().and_then(|p| scene.prefabs.get(p));
-    entity.components.spawn_point.is_some()
-        || prefab.is_some_and(|prefab| prefab.components.spawn_point.is_some())
 }

@@ -22,11 +22,13 @@ pub struct Body {
     /// Kilograms; only dynamic bodies use it.
     #[serde(default = "default_mass")]
     pub mass: f32,
-    /// The group it is in, 0 to 31. Whatever has no Body is in group 0, characters are in
-    /// [`Body::CHARACTERS`].
+    /// The group it is in, 0 to 31. An entity without Body is in group 0, characters are in
+    /// group 31.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(default, skip_serializing_if = "is_group_zero")]
     pub group: u8,
     /// Groups that it passes through, and that pass through it.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(default, skip_serializing_if = "Groups::is_empty")]
     pub ignores: Groups,
 }
@@ -160,6 +162,7 @@ pub struct Joint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_anchor: Option<[f32; 3]>,
     /// What a hinge turns around and a slider slides along, seen from itself.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(default = "up", skip_serializing_if = "is_up")]
     pub axis: [f32; 3],
     /// Lowest and highest: degrees of a hinge, metres of a slider.
@@ -170,12 +173,14 @@ pub struct Joint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<f32>,
     /// How strongly a spring pulls, in newtons per metre.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(
         default = "default_stiffness",
         skip_serializing_if = "is_default_stiffness"
     )]
     pub stiffness: f32,
     /// How quickly a spring calms down.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(
         default = "default_damping",
         skip_serializing_if = "is_default_damping"
@@ -185,6 +190,7 @@ pub struct Joint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<f32>,
     /// Whether the two still bump into each other.
+    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
     #[serde(default, skip_serializing_if = "is_false")]
     pub collide: bool,
 }

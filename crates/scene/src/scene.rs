@@ -2,62 +2,85 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use crate::{Components, Limits, Report, canonical, parse};
+use crate::{Components, Limits, Overrides, Report, canonical, parse};
 
 /// The `terrain` of a scene.
 pub type Terrain = frolic_terrain::Settings;
 
-/// The version of the scene format that this code reads and writes.
-pub const SCENE_FORMAT: u32 = 1;
+/// The newest version of the scene format. Older ones are read and written too: a scene stays in
+/// its format.
+pub const SCENE_FORMAT: u32 = 2;
 
 /// The content of scene.json.
 ///
 /// Get one with [`Scene::parse`], which has checked everything that can be checked without the
 /// rest of the package: ids, parents and prefabs exist, numbers are finite and in range.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
-    /// Always [`SCENE_FORMAT`].
+    /// 1 to [`SCENE_FORMAT`].
     pub format: u32,
     /// What scripts can spawn and entities can start from, by name.
-    #[serde(default)]
     pub prefabs: BTreeMap<String, Prefab>,
     /// What is in the world at its start, in the order of the file.
-    #[serde(default)]
     pub entities: Vec<SceneEntity>,
     /// The ground, where it is made of blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terrain: Option<Terrain>,
 }
 
-/// A named set of components to make entities from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A named tree of components to make entities from.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prefab {
     /// What each entity made from it starts with.
-    #[serde(default)]
     pub components: Components,
+    /// What is below each entity made from it. Format 1 has none.
+    pub children: Vec<PrefabChild>,
+}
+
+/// A node below the root of a prefab.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PrefabChild {
+    /// The name of the entity; no sibling has the same.
+    pub name: String,
+    /// Name of the prefab that it starts from; what is below that prefab is below it too.
+    pub prefab: Option<String>,
+    /// Its own components, and those that combine with the prefab's by value.
+    pub components: Components,
+    /// What it changes of that prefab's components.
+    pub overrides: Overrides,
+    /// What is below it.
+    pub children: Vec<PrefabChild>,
+}
+
+/// What an entity records about a child of its prefab.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InstanceChild {
+    /// The id of the entity that the child makes: unique like [`SceneEntity::id`], and the same
+    /// for as long as the instance exists.
+    pub id: u32,
+    /// Components that the child of the prefab does not have, and those that combine by value.
+    pub components: Components,
+    /// What the instance changes of the child's components.
+    pub overrides: Overrides,
 }
 
 /// One entity of the scene.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SceneEntity {
     /// Unique in the scene, 1 to [`SceneEntity::ID_MAX`]; also the net id of the entity.
     pub id: u32,
     /// What scripts find it by; several entities may share a name.
     pub name: String,
     /// Id of the entity whose Transform this one's is relative to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u32>,
     /// Name of the prefab that it starts from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefab: Option<String>,
     /// Its own components; see [`Scene::resolved`] for how they combine with the prefab's.
-    #[serde(default)]
     pub components: Components,
+    /// What it changes of its prefab's components, field by field. Format 1 has none.
+    pub overrides: Overrides,
+    /// What it records about the children of its prefab, by their path of names, such as
+    /// `Crown/Lamp`. Format 1 has none.
+    pub children: BTreeMap<String, InstanceChild>,
 }
 
 impl SceneEntity {
@@ -105,13 +128,16 @@ impl Scene {
 
     /// The components of an entity together with those of its prefab.
     ///
-    /// A component of the entity replaces the prefab's as a whole, with two exceptions: tags are
-    /// those of both, and attributes combine by name, the entity's winning.
+    /// Tags are those of both, and attributes combine by name, the entity's winning. Of another
+    /// component, the entity changes single fields; in format 1, it replaces the component as a
+    /// whole.
     pub fn resolved(&self, entity: &SceneEntity) -> Components {
         let prefab = entity.prefab.as_ref().and_then(|p| self.prefabs.get(p));
-        match prefab {
+        let mut components = match prefab {
             Some(prefab) => entity.components.clone().over(&prefab.components),
             None => entity.components.clone(),
-        }
+        };
+        entity.overrides.apply(&mut components);
+        components
     }
 }

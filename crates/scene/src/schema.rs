@@ -33,13 +33,15 @@ pub fn scene_schema() -> Value {
             "additionalProperties": false,
         }),
     );
+    definitions.values_mut().for_each(shorten_defaults);
+    definitions.insert("ComponentChanges".to_owned(), changes(&definitions));
     structure(&mut definitions);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Frolic scene",
         "type": "object",
         "properties": {
-            "format": { "const": SCENE_FORMAT },
+            "format": { "enum": [1, SCENE_FORMAT] },
             "prefabs": {
                 "type": "object",
                 "description": "What scripts can spawn and entities can start from, by name.",
@@ -75,6 +77,26 @@ fn component(kind: ComponentKind, generator: &mut SchemaGenerator) -> Value {
         let readers = kind.read_by().iter().map(|reader| reader.name());
         schema.insert("x-read-by".to_owned(), readers.collect());
     }
+    schema
+}
+
+/// The components of something that may start from a prefab. Required fields are the prefab's when
+/// they are left out, which a schema cannot decide, so each component is any object.
+fn changes(definitions: &Map<String, Value>) -> Value {
+    let mut schema = definitions.get("Components").cloned().unwrap_or_default();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for component in properties.values_mut() {
+            if component["x-merge"] == "fields" {
+                *component = json!({
+                    "type": "object",
+                    "description": component["description"],
+                    "x-changes": component["$ref"],
+                });
+            }
+        }
+    }
+    schema["description"] =
+        json!("Components, or the fields of the prefab's components that differ from the prefab.");
     schema
 }
 
@@ -116,6 +138,36 @@ fn annotate(schema: &mut Value, field: &Field) {
     }
 }
 
+/// Writes the numbers of a default as [`number`] does.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::Number(found) => {
+            if let Some(found) = found.as_f64() {
+                *value = number(found as f32);
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(shorten),
+        Value::Object(values) => values.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+/// Finds the defaults in a schema.
+fn shorten_defaults(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (key, member) in members {
+                match key.as_str() {
+                    "default" => shorten(member),
+                    _ => shorten_defaults(member),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten_defaults),
+        _ => {}
+    }
+}
+
 /// As a person would write it: `f32` 0.001 is not 0.0010000000474974513.
 fn number(value: f32) -> Value {
     let text = value.to_string();
@@ -128,6 +180,8 @@ fn number(value: f32) -> Value {
 /// The parts of a scene around the components.
 fn structure(definitions: &mut Map<String, Value>) {
     let components = json!({ "$ref": "#/$defs/Components" });
+    // Where there is a prefab, a component holds only the fields that differ from it.
+    let overrides = json!({ "$ref": "#/$defs/ComponentChanges" });
     let name = json!({ "type": "string", "minLength": 1, "maxLength": 64 });
     let prefab =
         json!({ "type": "string", "description": "Name of the prefab that it starts from." });
@@ -144,7 +198,41 @@ fn structure(definitions: &mut Map<String, Value>) {
             "description": "A named tree of components to make entities from.",
             "properties": {
                 "components": components,
+                "children": {
+                    "type": "array",
+                    "description": "What is below each entity made from it.",
+                    "items": { "$ref": "#/$defs/PrefabChild" },
+                },
             },
+            "additionalProperties": false,
+        }),
+    );
+    definitions.insert(
+        "PrefabChild".to_owned(),
+        json!({
+            "type": "object",
+            "description": "A node below the root of a prefab.",
+            "properties": {
+                "name": name,
+                "prefab": prefab,
+                "components": overrides,
+                "children": {
+                    "type": "array",
+                    "description": "What is below it.",
+                    "items": { "$ref": "#/$defs/PrefabChild" },
+                },
+            },
+            "required": ["name"],
+            "additionalProperties": false,
+        }),
+    );
+    definitions.insert(
+        "InstanceChild".to_owned(),
+        json!({
+            "type": "object",
+            "description": "What an entity records about a child of its prefab.",
+            "properties": { "id": id, "components": overrides },
+            "required": ["id"],
             "additionalProperties": false,
         }),
     );
@@ -162,7 +250,12 @@ fn structure(definitions: &mut Map<String, Value>) {
                     "x-widget": "entity",
                 },
                 "prefab": prefab,
-                "components": components,
+                "components": overrides,
+                "children": {
+                    "type": "object",
+                    "description": "What it records about the children of its prefab, by their path of names, such as `Crown/Lamp`.",
+                    "additionalProperties": { "$ref": "#/$defs/InstanceChild" },
+                },
             },
             "required": ["id", "name"],
             "additionalProperties": false,

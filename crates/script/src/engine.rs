@@ -89,6 +89,8 @@ pub struct Spawned {
     pub entity: EntityId,
     /// Paths of the scripts its components name; the VM starts them.
     pub scripts: Vec<String>,
+    /// The same for entities below it, which its prefab made: each with one path.
+    pub below: Vec<(EntityId, String)>,
 }
 
 /// One `World.Build`.

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use frolic_protocol::ServerMessage;
-use frolic_scene::{Components, Scene};
+use frolic_scene::{Components, PrefabPart, Scene};
 
 /// Prefabs in the order of their names, numbered from 1, then the components
 /// that scripts spawned.
 pub(crate) struct Definitions {
     names: BTreeMap<String, u16>,
     components: Vec<Rc<Components>>,
+    /// What is below the root of each prefab that has children.
+    parts: BTreeMap<String, Rc<[PrefabPart]>>,
     prefab_count: usize,
     /// Definitions that clients do not know from the scene, by their JSON.
     extra: BTreeMap<String, u16>,
@@ -48,6 +50,12 @@ impl Definitions {
                 .map(|(index, name)| (name.clone(), index as u16 + 1))
                 .collect(),
             prefab_count: components.len(),
+            parts: scene
+                .prefabs
+                .iter()
+                .filter(|(_, prefab)| !prefab.children.is_empty())
+                .map(|(name, _)| (name.clone(), scene.prefab_parts(name).into()))
+                .collect(),
             components,
             extra: BTreeMap::new(),
             sent: Vec::new(),
@@ -57,6 +65,11 @@ impl Definitions {
     pub fn prefab(&self, name: &str) -> Option<(u16, Rc<Components>)> {
         let index = *self.names.get(name)?;
         Some((index, self.components[usize::from(index) - 1].clone()))
+    }
+
+    /// What is below the root of a prefab.
+    pub fn parts(&self, prefab: &str) -> Rc<[PrefabPart]> {
+        self.parts.get(prefab).cloned().unwrap_or_default()
     }
 
     /// The number of a component set that came from a script.

@@ -1,6 +1,9 @@
 //! Implements the script API on the world: [`Engine`] for [`WorldState`].
 
 mod changes;
+mod prefabs;
+
+use std::rc::Rc;
 
 use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
@@ -73,6 +76,11 @@ impl Engine for WorldState {
             let message = format!("{NPCS_MAX} NPCs; destroy some first");
             return Err(EngineError::Limit(message));
         }
+        let parts = match &request.source {
+            SpawnSource::Prefab(name) => self.definitions.parts(name),
+            SpawnSource::Components(_) => Rc::default(),
+        };
+        self.check_room_for_parts(&parts)?;
         self.check_room_for(&components, &transform)?;
         let scripts = components.script.iter().map(|s| s.path.clone()).collect();
         let entity = self
@@ -81,7 +89,12 @@ impl Engine for WorldState {
                 let message = format!("{SPAWNED_MAX} spawned entities; destroy some first");
                 EngineError::Limit(message)
             })?;
-        Ok(Spawned { entity, scripts })
+        let below = self.spawn_parts(entity, &transform, &parts)?;
+        Ok(Spawned {
+            entity,
+            scripts,
+            below,
+        })
     }
 
     fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {

@@ -251,6 +251,11 @@ impl WorldState {
         }
     }
 
+    /// How many entities scripts spawned that still exist.
+    pub fn spawned(&self) -> usize {
+        self.spawned
+    }
+
     /// Creates an entity from components. None if there are too many.
     pub fn spawn_at(
         &mut self,

@@ -16,6 +16,7 @@ use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
 use frolic_protocol::persist::SavedWorld;
 use frolic_protocol::{EntityState, NumberedInput, ServerMessage};
+use frolic_scene::{Components, Scene};
 use frolic_script::{
     CompileError, CompiledScript, Engine, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
     VmLimits, compile,
@@ -218,9 +219,7 @@ impl World {
         let made_up_from = state.definitions.first_extra();
         let state = Rc::new(RefCell::new(state));
         let mut vm = Vm::new(state.clone(), options.scripts, options.seed)?;
-        let of_prefabs = package.scene.prefabs.values();
-        let of_prefabs = of_prefabs.filter_map(|prefab| prefab.components.script.as_ref());
-        let of_prefabs: Vec<String> = of_prefabs.map(|script| script.path.clone()).collect();
+        let of_prefabs = scripts_of_prefabs(&package.scene);
         vm.disable(options.disabled_scripts);
         vm.grant(package.manifest.capabilities.names().map(str::to_owned));
         for (name, remote) in &package.remotes {
@@ -634,6 +633,21 @@ impl World {
         fingerprint.state(&state);
         fingerprint.value()
     }
+}
+
+/// The scripts that prefabs and their children name.
+fn scripts_of_prefabs(scene: &Scene) -> Vec<String> {
+    let roots = scene.prefabs.values().map(|prefab| &prefab.components);
+    let path = |components: &Components| {
+        let script = components.script.as_ref();
+        script.map(|script| script.path.clone())
+    };
+    let mut paths: Vec<String> = roots.filter_map(path).collect();
+    for name in scene.prefabs.keys() {
+        let parts = scene.prefab_parts(name);
+        paths.extend(parts.iter().filter_map(|part| path(&part.components)));
+    }
+    paths
 }
 
 fn disabled_log(path: &str) -> ScriptLog {

@@ -7,7 +7,7 @@ export type Attribute = boolean | number | string | [number, number, number];
 export type Body = {
   /** 0 is ice, 1 is rubber. */
   friction?: number;
-  /** The group it is in, 0 to 31. Whatever has no Body is in group 0, characters are in [`Body::CHARACTERS`]. */
+  /** The group it is in, 0 to 31. An entity without Body is in group 0, characters are in group 31. */
   group?: number;
   /** Groups that it passes through, and that pass through it. */
   ignores?: Groups;
@@ -24,6 +24,34 @@ export type BodyKind = "static" | "dynamic" | "kinematic";
 
 /** A colour, written `"#rrggbb"`. */
 export type Color = string;
+
+/** Components, or the fields of the prefab's components that differ from the prefab. */
+export type ComponentChanges = {
+  /** Named values that scripts read and write, and that clients see. */
+  Attributes?: Record<string, Attribute>;
+  /** How physics treats the shape. */
+  Body?: object;
+  /** Ties the body to another one. */
+  Joint?: object;
+  /** A source of light. */
+  Light?: object;
+  /** The surface of the shape. */
+  Material?: object;
+  /** Makes it a non-player character. */
+  Npc?: object;
+  /** The script attached to the entity. */
+  Script?: object;
+  /** What it collides with, and how it looks. */
+  Shape?: object;
+  /** Characters appear here, their feet at the entity's position. */
+  SpawnPoint?: object;
+  /** Labels that scripts find entities by. */
+  Tag?: string[];
+  /** Where the entity is, relative to its parent. */
+  Transform?: object;
+  /** Makes the shape a sensor: not solid, but scripts learn what enters and leaves it. */
+  Trigger?: object;
+};
 
 /** Everything an entity can have: each component at most once. */
 export type Components = {
@@ -55,7 +83,9 @@ export type Components = {
 
 /** One entity of the scene. */
 export type Entity = {
-  components?: Components;
+  /** What it records about the children of its prefab, by their path of names, such as `Crown/Lamp`. */
+  children?: Record<string, InstanceChild>;
+  components?: ComponentChanges;
   /** Unique in the scene; also the net id of the entity. */
   id: number;
   name: string;
@@ -70,6 +100,13 @@ export type Groups = number[];
 
 /** Whom an NPC minds. */
 export type Hostility = "players" | "other_teams" | "nobody";
+
+/** What an entity records about a child of its prefab. */
+export type InstanceChild = {
+  components?: ComponentChanges;
+  /** Unique in the scene; also the net id of the entity. */
+  id: number;
+};
 
 /** Ties a body to another one, or to its place in the world. */
 export type Joint = {
@@ -179,7 +216,19 @@ export type Pattern = "plain" | "studs" | "checker" | "grass" | "planks";
 
 /** A named tree of components to make entities from. */
 export type Prefab = {
+  /** What is below each entity made from it. */
+  children?: PrefabChild[];
   components?: Components;
+};
+
+/** A node below the root of a prefab. */
+export type PrefabChild = {
+  /** What is below it. */
+  children?: PrefabChild[];
+  components?: ComponentChanges;
+  name: string;
+  /** Name of the prefab that it starts from. */
+  prefab?: string;
 };
 
 /** The script of an entity. */
@@ -227,11 +276,13 @@ export type SpawnPoint = {
 
 /** Position, rotation and size relative to the parent, or to the world without one. */
 export type Transform = {
-  /** Metres. */
+  /** Place relative to the parent. */
   position?: [number, number, number];
-  /** Unit quaternion `[x, y, z, w]`. */
-  rotation?: [number, number, number, number];
-  /** Factor on each own axis; shapes and models are scaled with it. */
+  /** Rotation as a unit quaternion `[x, y, z, w]`; no rotation when left out. */
+  rotation?: [number, number, number, number] | null;
+  /** The same in degrees around x (pitch), y (yaw) and z (roll), applied in the order yaw, pitch, roll; instead of `rotation`. */
+  rotation_degrees?: [number, number, number] | null;
+  /** Factor on each own axis; shapes are scaled with it. */
   scale?: [number, number, number];
 };
 
@@ -241,7 +292,7 @@ export type Trigger = Record<string, never>;
 export type Scene = {
   /** What is in the world at its start. */
   entities?: Entity[];
-  format: 1;
+  format: 1 | 2;
   /** What scripts can spawn and entities can start from, by name. */
   prefabs?: Record<string, Prefab>;
   /** The terrain of blocks. */

@@ -20,10 +20,8 @@ pub(super) fn read(
     let Some(scene) = scene else {
         return meshes;
     };
-    let of_entities = scene.entities.iter().map(|entity| &entity.components);
-    let of_prefabs = scene.prefabs.values().map(|prefab| &prefab.components);
     let mut count = 0;
-    for components in of_prefabs.chain(of_entities) {
+    for components in scene.all_components() {
         let Some(Shape::Mesh { asset }) = &components.shape else {
             continue;
         };

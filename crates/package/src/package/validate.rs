@@ -124,7 +124,7 @@ fn scene(files: &Files, limits: &Limits, report: &mut Report) -> Option<Scene> {
     match Scene::parse_in_package(bytes, limits, &|path| files.contains_key(path)) {
         Ok((scene, warnings)) => {
             report.append(warnings);
-            Some(scene)
+            Some(scene.expand())
         }
         Err(problems) => {
             report.append(problems);

@@ -8,19 +8,14 @@ use crate::{Body, BodyKind, ComponentKind, Components, Joint, JointKind, LightKi
 
 impl<'t> Reader<'t, '_> {
     /// Looks at the components of one prefab or entity, by themselves.
-    pub(super) fn warn_of_inert(
-        &mut self,
-        components: &Components,
-        places: &ComponentPlaces<'t>,
-        at: usize,
-    ) {
-        let place = |component: &str| {
-            let found = places.iter().find(|(key, _)| key == component);
-            found.map_or(at, |(_, at)| *at)
-        };
+    pub(super) fn warn_of_inert(&mut self, components: &Components, places: &ComponentPlaces<'t>) {
         for (component, message) in inert(components) {
+            // A component of the prefab has its warning there.
+            let Some((_, at)) = places.iter().find(|(key, _)| key == component) else {
+                continue;
+            };
             self.within_component(component, |reader| {
-                reader.warning(Rule::NoEffect, place(component), message);
+                reader.warning(Rule::NoEffect, *at, message);
             });
         }
     }

@@ -80,6 +80,26 @@ impl<'t> Reader<'t, '_> {
         self.error_in(field.as_deref(), rule, start + inside, message);
     }
 
+    /// Reports an error in a component that was merged with the prefab's, so that serde's place
+    /// is of no use.
+    pub(super) fn merged_error(
+        &mut self,
+        what: &str,
+        field: Option<&str>,
+        offset: usize,
+        error: &serde_json::Error,
+    ) {
+        let message = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let message = message.strip_suffix(&place).unwrap_or(&message);
+        let rule = rule_of(error, message);
+        let mut message = format!("{what}: {}", limited(message));
+        if let Some(name) = misspelt(&message).map(str::to_owned) {
+            message.push_str(&format!("; did you mean `{name}`?"));
+        }
+        self.error_in(field, rule, offset, message);
+    }
+
     /// Reports a key that means nothing; `known` lists those that mean something.
     #[expect(clippy::ptr_arg, reason = "key_offset needs it")]
     pub(super) fn unknown_key(&mut self, key: &Cow<'t, str>, value: &'t RawValue, known: &[&str]) {

@@ -8,7 +8,7 @@ use mlua::{Lua, Table, Value as LuaValue};
 use super::Host;
 use super::spawning::SpawnRefusal;
 use crate::convert::{Reader, kind_of, name, number, vector};
-use crate::engine::{EntityId, PlayerId, RaycastRequest, SpawnRequest, SpawnSource};
+use crate::engine::{EntityId, PlayerId, RaycastRequest, SpawnRequest, SpawnSource, Spawned};
 use crate::limits::COORDINATE_MAX;
 
 /// Longest ray and largest search radius, in metres.
@@ -29,10 +29,15 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
         lua.create_function(
             move |_, (source, position, script): (LuaValue, LuaValue, u32)| {
                 Ok(match spawn(&this, &source, &position, script) {
-                    Ok((id, scripts)) => (Some(id), None, scripts, false),
+                    Ok(spawned) => {
+                        let (ids, paths): (Vec<_>, Vec<_>) = spawned.below.into_iter().unzip();
+                        let id = Some(spawned.entity);
+                        (id, None, spawned.scripts, false, ids, paths)
+                    }
                     Err(refusal) => {
                         let offence = refusal.is_offence();
-                        (None, Some(refusal.to_string()), Vec::new(), offence)
+                        let message = Some(refusal.to_string());
+                        (None, message, Vec::new(), offence, Vec::new(), Vec::new())
                     }
                 })
             },
@@ -45,7 +50,7 @@ fn spawn(
     source: &LuaValue,
     position: &LuaValue,
     script: u32,
-) -> Result<(EntityId, Vec<String>), SpawnRefusal> {
+) -> Result<Spawned, SpawnRefusal> {
     let source = match source {
         LuaValue::Table(_) => {
             let entities = host.entities().map_err(|error| error.to_string())?;
@@ -67,7 +72,7 @@ fn spawn(
         .spawn(&request)
         .map_err(|error| error.to_string())?;
     quota.spawning.made(spawned.entity, script);
-    Ok((spawned.entity, spawned.scripts))
+    Ok(spawned)
 }
 
 /// Components in the form of `scene.json`, where vectors are plain lists.

@@ -211,6 +211,7 @@ impl Engine for FakeWorld {
         Ok(Spawned {
             entity: id,
             scripts,
+            below: Vec::new(),
         })
     }
     fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
