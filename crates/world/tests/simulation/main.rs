@@ -28,6 +28,7 @@ mod replaying;
 mod resending;
 mod resuming;
 mod rewinding;
+mod samples;
 mod scripting;
 mod seeing;
 mod shooting;
