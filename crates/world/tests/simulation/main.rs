@@ -29,6 +29,7 @@ mod resending;
 mod resolving;
 mod resuming;
 mod rewinding;
+mod samples;
 mod scripting;
 mod seeing;
 mod shooting;

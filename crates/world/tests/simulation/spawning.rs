@@ -137,3 +137,49 @@ fn bodies_inside_each_other_are_refused_whether_spawned_or_moved_there() {
         "{put}"
     );
 }
+
+/// A cart: its wheel is placed by the cart, and its lamp by the wheel's prefab.
+const CART: &str = r#"{"format": 2, "prefabs": {
+    "Wheel": {"components": {"Shape": {"type": "sphere", "radius": 0.5}, "Tag": ["round"]},
+        "children": [{"name": "Lamp", "components": {"Transform": {"position": [0, 1, 0]},
+            "Light": {"type": "point"}, "Script": {"path": "Workspace/Lamp.luau"}}}]},
+    "Cart": {"components": {"Transform": {"scale": [2, 2, 2]}, "Shape": {"type": "box", "size": [2, 1, 4]}},
+        "children": [{"name": "Wheel", "prefab": "Wheel",
+            "components": {"Transform": {"position": [1, 0, 0]}, "Shape": {"radius": 0.25}}}]}}, "entities": [
+    {"id": 1, "name": "Ground", "components": {"Shape": {"type": "box", "size": [100, 1, 100]}, "SpawnPoint": {}}},
+    {"id": 2, "name": "Parked", "prefab": "Cart", "components": {"Transform": {"position": [0, 0, 30]}},
+        "children": {"Wheel": {"id": 3}, "Wheel/Lamp": {"id": 4}}}]}"#;
+
+#[test]
+fn a_prefab_with_children_is_spawned_as_a_whole() {
+    let script = "local cart = World.Spawn('Cart', Vector3.new(10, 5, 0))\n\
+        local wheel = cart.Children[1]\n\
+        local lamp = wheel.Children[1]\n\
+        print('spawned', wheel.Name, wheel.Position, lamp.Name, lamp.Position)\n\
+        print('tagged', #World.FindAll('round'))";
+    let lamp = "print('lamp', entity.Name)";
+    let game = package(
+        CART,
+        &[
+            ("scripts/Workspace/Lamp.luau", lamp),
+            ("scripts/ServerScriptService/Main.luau", script),
+        ],
+    );
+    let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
+    world.step();
+    let logs: Vec<String> = world
+        .take_logs()
+        .into_iter()
+        .map(|log| log.message)
+        .collect();
+    let count = |start: &str| logs.iter().filter(|log| log.starts_with(start)).count();
+    assert_eq!(count("lamp"), 2, "one in the scene, one spawned: {logs:#?}");
+    assert_eq!(count("tagged 2"), 1, "{logs:#?}");
+    // The cart is twice as large, so the wheel is 2 m to the side and the lamp 2 m above it.
+    let spawned = logs.iter().find(|log| log.starts_with("spawned Wheel"));
+    let spawned = spawned.unwrap_or_else(|| panic!("{logs:#?}"));
+    assert!(
+        spawned.contains("12, 5, 0") && spawned.contains("12, 7, 0"),
+        "{spawned}"
+    );
+}
