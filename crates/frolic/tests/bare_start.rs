@@ -1,6 +1,6 @@
 //! `frolic serve` as the README says: the binary alone in an empty
 //! folder, with nothing set but a port.
-// Covers: crates/platform/src
+// Covers: crates/gameserver, crates/platform
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! The `frolic` binary from outside: what a creator types, and what comes back.
 //! (Being an integration test it also makes `cargo test` build the binary that
 //! the browser tests run, with the very features the other tests use.)
-// Covers: crates/lint, crates/package, crates/script/src/api
+// Covers: crates/lint, crates/package, crates/scene, crates/script, crates/soul
 
 use std::fs;
 use std::path::{Path, PathBuf};

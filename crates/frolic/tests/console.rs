@@ -1,5 +1,5 @@
 //! Output and errors of a real game server's scripts reach the console of their creator.
-// Covers: crates/gameserver/src, crates/platform/src, crates/script/src, crates/protocol/src
+// Covers: crates/gameserver, crates/platform, crates/script, crates/protocol
 
 use std::time::{Duration, Instant};
 

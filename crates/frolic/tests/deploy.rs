@@ -1,6 +1,6 @@
 //! `deploy/`: the image that the Dockerfile describes lets players in, and what
 //! else runs the platform elsewhere is sound.
-// Covers: deploy
+// Covers: deploy, crates/platform
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,6 +1,6 @@
 //! Tests ignore the settings in a developer's shell: a platform started by a
 //! test never reaches the developer's database.
-// Covers: crates/platform/src
+// Covers: crates/platform
 
 use std::process::Command;
 

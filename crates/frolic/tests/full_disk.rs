@@ -1,7 +1,7 @@
 //! Everything acknowledged is stored, also when the disk was full or broken for a
 //! while or a world stopped without its platform; and the platform recovers by
 //! itself as soon as the cause is gone.
-// Covers: crates/gameserver/src, crates/platform/src, crates/script/src, crates/world/src/terrain, crates/world/src/structures.rs, crates/world/src/saved.rs
+// Covers: crates/gameserver, crates/platform, crates/script, crates/protocol, crates/world
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

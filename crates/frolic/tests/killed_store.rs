@@ -1,6 +1,6 @@
 //! A game server is killed again and again while its players' words are being
 //! stored: whatever they say is done once, however often they have to say it.
-// Covers: crates/gameserver/src, crates/platform/src, crates/script/src, crates/script/builtin, crates/protocol/src, crates/client/src
+// Covers: crates/gameserver, crates/platform, crates/script, crates/client, crates/protocol, crates/world
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

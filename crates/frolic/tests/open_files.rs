@@ -1,6 +1,6 @@
 //! Worlds of a thousand players under the usual limit of 1,024 open files:
 //! processes that hold sockets raise the limit as far as the system allows.
-// Covers: crates/gameserver/src, crates/platform/src
+// Covers: crates/gameserver, crates/platform
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

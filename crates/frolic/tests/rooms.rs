@@ -1,7 +1,7 @@
 //! Strangers before the doors of a world: who comes through the
 //! platform's port shares nothing with others who do, the address of the
 //! platform included.
-// Covers: crates/gameserver/src, crates/platform/src, crates/protocol/src
+// Covers: crates/gameserver, crates/platform, crates/protocol
 
 use crate::support::{Platform, game, next_of_kind};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Two game servers that count on the same key, and a platform that dies
 //! under them.
-// Covers: crates/gameserver/src, crates/platform/src, crates/script/src, crates/script/builtin
+// Covers: crates/gameserver, crates/platform, crates/script
 
 use crate::support::{Platform, game};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! A script that nothing inside the VM can stop ends its world's process; the
 //! platform starts the world again without that script.
-// Covers: crates/gameserver/src, crates/platform/src, crates/script/src, crates/script/builtin
+// Covers: crates/gameserver, crates/platform, crates/script
 
 use std::collections::BTreeMap;
 

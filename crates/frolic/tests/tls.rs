@@ -1,6 +1,6 @@
 //! `frolic serve` with a certificate: pages over https, a real world over wss,
 //! and errors in the files reported at the start.
-// Covers: crates/gameserver/src, crates/platform/src
+// Covers: crates/gameserver, crates/platform, crates/protocol, crates/platform/tests/platform/support/certificate.rs
 
 #[path = "../../platform/tests/platform/support/certificate.rs"]
 #[allow(clippy::unwrap_used, reason = "test code of another crate")]

@@ -46,11 +46,12 @@ pub struct Changed {
     pub skipped: BTreeMap<PathBuf, Vec<String>>,
 }
 
-/// A module of a test program that names what it covers.
+/// A module of a test program.
 struct Module {
     /// The folder of its crate.
     folder: String,
     name: String,
+    /// The folders that it covers; none named means all of them.
     covers: Vec<String>,
 }
 
@@ -98,12 +99,19 @@ impl Changed {
                 || files.contains(&own)
                 || product.into_iter().any(|file| is_covered(covers, file))
         });
-        let mut skipped: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
-        for module in modules {
+        let (running, idle): (Vec<&Module>, Vec<&Module>) = modules.iter().partition(|module| {
             let concerns = |file: &String| {
                 is_read_by(file, &module.folder) || is_covered(&module.covers, file)
             };
-            if !everything && !files.iter().any(concerns) {
+            everything || files.iter().any(concerns)
+        });
+        let mut skipped: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+        for module in idle {
+            // libtest matches substrings: `--skip store::` also skips `killed_store::`.
+            let hides = |other: &&Module| {
+                other.folder == module.folder && other.name.ends_with(&module.name)
+            };
+            if !running.iter().any(hides) {
                 let folder = skipped.entry(root.join(&module.folder)).or_default();
                 folder.push(module.name.clone());
             }
@@ -122,7 +130,7 @@ impl Changed {
     }
 }
 
-/// The modules of test programs that name what they cover.
+/// The modules of test programs, with what they cover.
 fn modules(graph: &Graph, root: &Path) -> Result<Vec<Module>> {
     let mut modules = Vec::new();
     for folder in graph.dependants.keys() {
@@ -138,14 +146,11 @@ fn modules(graph: &Graph, root: &Path) -> Result<Vec<Module>> {
             };
             let text = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
-            let covers = covers(&text);
-            if !covers.is_empty() {
-                modules.push(Module {
-                    folder: folder.clone(),
-                    name: name.to_string_lossy().into_owned(),
-                    covers,
-                });
-            }
+            modules.push(Module {
+                folder: folder.clone(),
+                name: name.to_string_lossy().into_owned(),
+                covers: covers(&text),
+            });
         }
     }
     Ok(modules)
@@ -155,7 +160,8 @@ fn modules(graph: &Graph, root: &Path) -> Result<Vec<Module>> {
 pub fn covers(text: &str) -> Vec<String> {
     let line = text.lines().find_map(|line| line.strip_prefix(COVERS));
     let folders = line.into_iter().flat_map(|line| line.split(','));
-    folders.map(|folder| folder.trim().to_owned()).collect()
+    let folders = folders.map(str::trim).filter(|folder| !folder.is_empty());
+    folders.map(str::to_owned).collect()
 }
 
 /// Whether a file is part of what runs, rather than documentation or a Rust test.
@@ -301,11 +307,17 @@ mod tests {
                 covers("// Covers: crates/platform/src/catalog\n"),
             ),
         ];
-        let modules = [Module {
+        let modules = [
+            ("deploy", "// Covers: deploy\n"),
+            ("store", "// Covers: crates/platform\n"),
+            ("killed_store", "// Covers: crates/platform, crates/sim\n"),
+            ("soak", "//! Always runs.\n// Covers: \n"),
+        ];
+        let modules = modules.map(|(name, text)| Module {
             folder: "crates/frolic".to_owned(),
-            name: "deploy".to_owned(),
-            covers: covers("// Covers: deploy\n"),
-        }];
+            name: name.to_owned(),
+            covers: covers(text),
+        });
         Changed::of(&files, &graph, &browser, &modules, Path::new("/w"))
     }
 
@@ -328,12 +340,21 @@ mod tests {
     #[test]
     fn a_module_of_tests_is_skipped_unless_it_covers_a_change() {
         let folder = Path::new("/w/crates/frolic");
-        let skips = |file: &str| changed(&[file]).skipped.contains_key(folder);
-        assert!(skips("crates/world/src/lib.rs"));
-        assert!(!skips("deploy/Dockerfile"));
-        assert!(!skips("crates/frolic/src/main.rs"));
-        assert!(!skips("crates/frolic/tests/deploy.rs"));
-        assert!(!skips("Cargo.lock"));
+        let skipped = |file: &str| changed(&[file]).skipped.remove(folder).unwrap_or_default();
+        let all = ["deploy", "store", "killed_store"];
+        assert_eq!(skipped("crates/world/src/lib.rs"), all);
+        assert_eq!(skipped("deploy/Dockerfile").len(), 0);
+        assert_eq!(skipped("crates/platform/src/lib.rs"), ["deploy"]);
+        assert_eq!(skipped("crates/frolic/src/main.rs").len(), 0);
+        assert_eq!(skipped("crates/frolic/tests/deploy.rs").len(), 0);
+        assert_eq!(skipped("Cargo.lock").len(), 0);
+    }
+
+    /// libtest would skip a module together with those whose names end with its name.
+    #[test]
+    fn a_module_runs_when_skipping_it_would_skip_another() {
+        let skipped = changed(&["crates/sim/src/lib.rs"]).skipped;
+        assert_eq!(skipped[Path::new("/w/crates/frolic")], ["deploy"]);
     }
 
     #[test]
