@@ -37,7 +37,7 @@ for (const [name, viewport, touch, scheme] of [
     await search.waitFor();
     await shot(page, `rest-${name}`);
 
-    await search.fill('whether it is alive');
+    await search.fill('liveness');
     const call = page.locator('details#get-health');
     await call.waitFor();
     assert.equal(await page.locator('details').count(), 1, 'the search leaves out the rest');

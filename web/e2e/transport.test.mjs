@@ -160,7 +160,9 @@ test('with 200 ms, 5 % loss and 30 ms jitter input is immediate, and positions a
       );
       assert.ok(line.counts.lost > 5, 'the network lost packets');
       assert.ok(now.rttMs > 150, `a round trip of ${now.rttMs} ms`);
-      assert.ok(now.pendingInputs > 6, 'shown before the server has said so');
+      // Input is applied before the server acknowledges it. A stalled page receives many acknowledgements at once, so
+      // one sample proves nothing.
+      await player.until(() => window.__frolic.stats().pendingInputs > 6);
     });
     const { server_address: address, ticket } = await server.join({ world_id: await player.read('worldId') });
     const witness = await JsonClient.open(address, { ticket });

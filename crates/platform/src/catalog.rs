@@ -159,7 +159,7 @@ fn etag_matches(known: &HeaderValue, etag: &HeaderValue) -> bool {
 fn edition_conflict(edition: u32) -> ApiError {
     ApiError::new(
         StatusCode::CONFLICT,
-        "edition_conflict",
+        "edited_meanwhile",
         "this game was changed in the meantime; load it again and repeat your change",
     )
     .with_details(serde_json::json!({ "edition": edition }))

@@ -179,7 +179,7 @@ pub async fn order_screenshots(
     if given != known {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
-            "edition_conflict",
+            "edited_meanwhile",
             "list the id of every screenshot exactly once; load the game again for its current \
                 screenshots",
         ));
