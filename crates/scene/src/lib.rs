@@ -47,7 +47,5 @@ pub use schema::scene_schema;
 pub use text::{NAME_BYTES_MAX, check_name, is_visible};
 pub use transform::Transform;
 
-#[cfg(all(test, feature = "schema"))]
-mod generated;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The Npc component: a character that nobody plays.
+//! The Npc component: a character that no player controls.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
@@ -9,7 +9,7 @@ use crate::component::{Field, fields};
 
 const PATROL_POINTS_MAX: usize = 256;
 
-/// How a non-player character sees, hears, walks and looks. Its body is the capsule that players
+/// How a non-player character sees, detects sounds, walks and looks. Its body is the capsule that players
 /// have too, so an entity with it needs no [`crate::Shape`]. Distances are metres, times seconds,
 /// angles degrees. What has its default value is not written to scene.json.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -20,11 +20,11 @@ pub struct Npc {
     pub sight_distance: f32,
     /// The whole angle in which it sees, left to right.
     pub field_of_view: f32,
-    /// How far it hears somebody who runs or lands; 0 is deaf. Walls do not help.
+    /// How far it detects a player who runs or lands; 0 is deaf. Walls do not block sound.
     pub hearing_distance: f32,
     /// Metres per second on patrol.
     pub walk_speed: f32,
-    /// Metres per second after somebody.
+    /// Metres per second while it chases a player.
     pub run_speed: f32,
     /// Where it goes, in turn, for ever; without it stays where it is.
     pub patrol: Vec<PatrolPoint>,
@@ -34,13 +34,13 @@ pub struct Npc {
     pub team: Option<String>,
     /// Whom it minds.
     pub hostile: Hostility,
-    /// How long somebody at half its sight must be seen before it is sure.
+    /// How long a player at half its sight distance must be in view before it is sure.
     pub suspicion_rise: f32,
     /// How long a full suspicion takes to fade.
     pub suspicion_fall: f32,
-    /// How long it looks for somebody it has lost.
+    /// How long it searches for a player it has lost.
     pub search_time: f32,
-    /// How near it must come to catch somebody.
+    /// How near it must come to catch a player.
     pub reach: f32,
     /// Whether clients draw on the ground what it sees.
     pub vision_cone: bool,
@@ -147,7 +147,7 @@ pub enum Hostility {
     Players,
     /// Players of another team than its own, or of none.
     OtherTeams,
-    /// Nobody: it only walks about.
+    /// No player: it only walks about.
     Nobody,
 }
 

@@ -72,12 +72,12 @@ fn is_group_zero(group: &u8) -> bool {
     *group == 0
 }
 
-/// Who moves a body.
+/// The cause of a body's movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BodyKind {
-    /// Nobody: it stays.
+    /// Nothing: it stays.
     Static,
     /// Forces and collisions.
     Dynamic,

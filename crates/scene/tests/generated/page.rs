@@ -13,7 +13,7 @@ Lengths are metres, times seconds, masses kilograms; y is up and -z is forward. 
 ";
 
 /// Every component with its fields, and the lists of values that fields refer to.
-pub(super) fn write(schema: &Value) -> String {
+pub(crate) fn write(schema: &Value) -> String {
     let mut out = String::from(HEAD);
     let definitions = &schema["$defs"];
     for (name, component) in properties(&definitions["Components"]) {

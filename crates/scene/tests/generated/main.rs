@@ -7,9 +7,8 @@ mod typescript;
 use std::fs;
 use std::path::PathBuf;
 
+use frolic_scene::{ComponentKind, Components, scene_schema};
 use serde_json::{Map, Value, json};
-
-use crate::{ComponentKind, Components, scene_schema};
 
 /// The text of a description on one line.
 fn one_line(schema: &Value) -> String {
