@@ -86,5 +86,9 @@ function draw(mesher: TerrainMesher, place: ChunkPlace): void {
     indices: mesher.take_indices(),
     clearFrom: mesher.clear_from(),
   };
-  tell({ type: 'mesh', mesh }, [mesh.positions.buffer, mesh.normals.buffer, mesh.colors.buffer, mesh.indices.buffer]);
+  const arrays = [mesh.positions, mesh.normals, mesh.colors, mesh.indices];
+  tell(
+    { type: 'mesh', mesh },
+    arrays.map(({ buffer }) => buffer as ArrayBuffer),
+  );
 }

@@ -57,6 +57,8 @@ test('a mesh is drawn as the triangles it is made of, scaled', () => {
   expect(volume(mesh)).toBeCloseTo(24 / 6);
   const normal = mesh.getAttribute('normal');
   for (let i = 0; i < normal.count; i++) expect(new Vector3().fromBufferAttribute(normal, i).length()).toBeCloseTo(1);
+  // Mirrored, it still faces outwards.
+  expect(volume(triangles(corners, [-2, 3, 4]))).toBeCloseTo(24 / 6);
   const drawn = shapeGeometry({ type: 'mesh', asset: 'assets/a.glb', scale: [1, 1, 1] }, true, () => corners);
   expect(drawn.getIndex()!.count).toBe(12);
   expect(

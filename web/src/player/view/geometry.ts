@@ -160,6 +160,14 @@ export function triangles(corners: Float32Array, scale: Vec3): BufferGeometry {
   const count = Math.floor(corners.length / 9) * 3;
   const positions = new Float32Array(count * 3);
   for (let i = 0; i < positions.length; i++) positions[i] = (corners[i] ?? 0) * (scale[i % 3] ?? 1);
+  // A mirrored triangle would face inwards.
+  if (scale[0] * scale[1] * scale[2] < 0) {
+    for (let first = 0; first < positions.length; first += 9) {
+      const second = positions.slice(first + 3, first + 6);
+      positions.copyWithin(first + 3, first + 6, first + 9);
+      positions.set(second, first + 6);
+    }
+  }
   const normals = new Float32Array(count * 3);
   const uvs = new Float32Array(count * 2);
   const [a, b, c] = [new Vector3(), new Vector3(), new Vector3()];

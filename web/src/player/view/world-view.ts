@@ -136,18 +136,34 @@ export class WorldView {
 
   /** Shows parts that appeared or changed, and hides those that disappeared. */
   changeParts({ changed, removed }: PartChanges): void {
+    let lightsChanged = false;
     for (const part of changed) {
       const before = this.#known.get(part.id);
       this.#known.set(part.id, part);
+      lightsChanged ||= lightOf(before) !== lightOf(part);
       if (before && looksLike(before, part)) continue;
       this.#hidePart(part.id);
       this.#parts.add(part);
       this.#occluders.add(part);
     }
     for (const id of removed) {
+      lightsChanged ||= lightOf(this.#known.get(id)) !== '';
       this.#known.delete(id);
       this.#hidePart(id);
     }
+    if (lightsChanged) this.#relight();
+  }
+
+  #relight(): void {
+    const { sunDirection } = this.#lights;
+    const level = LEVELS[this.quality];
+    const lights = new Lights(this.#known.values(), level.shadowMapSize, level.pointLightsMax);
+    // Sky and fog depend on the sun.
+    if (!lights.sunDirection.equals(sunDirection)) return this.#rebuild();
+    this.#scene.remove(this.#lights.group);
+    this.#lights.dispose();
+    this.#lights = lights;
+    this.#scene.add(lights.group);
   }
 
   #hidePart(id: number): void {
@@ -467,6 +483,11 @@ export class WorldView {
 }
 
 const hex = ({ color }: WeaponInfo) => `#${color.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
+
+/** The light of a part as text, for comparison; empty without one. */
+function lightOf(part: Part | undefined): string {
+  return part?.light ? JSON.stringify(part.light) : '';
+}
 
 /** The record is reused for the next one, so the avatar stores a copy. */
 function moving({ position, velocity, yaw, grounded, dead }: FrameRecord) {
