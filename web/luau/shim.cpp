@@ -37,6 +37,9 @@ static const double COUNTED_MS_PER_STEP = 0.004;
 // Wall time of a slice that stops it whatever was counted, in slices. The
 // longest pause is left out: a computer may be suspended in the middle.
 static const double WALL_SLICES = 20;
+// Wall time after which a slice that is not stopped counts as slow, in slices:
+// the host stops an instance whose slices are slow again and again.
+static const double SLOW_SLICES = 4;
 static const int TRACE_LEVELS_MAX = 16;
 // How many slices builtin code may take before a script's slice begins.
 static const double ENGINE_SLICES = 20;
@@ -70,6 +73,7 @@ struct Vm {
     double slice_began = 0, slice_counted = 0, longest_pause = 0; // of the running slice
     double last_read = 0;
     double slice_seen = -1;
+    unsigned slow_instance = 0; // the last instance with a slow slice in this call
     double slice_at_start = 0; // the slice that had run when the call began
     Slot* slot = nullptr;
     char trace[2048] = "";
@@ -181,6 +185,7 @@ static void interrupt(lua_State* L, int gc) {
     // Until a script's slice begins, only builtin code runs. Stopping it would lose the handlers it was about to start.
     double slices = vm->slot->slice == vm->slice_at_start ? ENGINE_SLICES : 1;
     double wall = now - vm->slice_began - vm->longest_pause;
+    if (slices == 1 && wall > vm->slice_ms * SLOW_SLICES) vm->slow_instance = vm->slot->instance;
     if (vm->slice_counted > vm->slice_ms * slices || wall > vm->slice_ms * WALL_SLICES * slices) stop(L, vm, REASON_TIME);
 }
 
@@ -233,6 +238,7 @@ EXPORT(vm_arm) void vm_arm(lua_State* L, double slice_ms, double budget_ms) {
     vm->slice_at_start = vm->slot->slice;
     begin_slice(vm, vm->last_read);
     vm->slot->pause = 0;
+    vm->slow_instance = 0;
     vm->cap = vm->soft;
     vm->armed = true;
 }
@@ -242,6 +248,11 @@ EXPORT(vm_disarm) int vm_disarm(lua_State* L) {
     Vm* vm = vm_of(L);
     vm->armed = false;
     return vm->reason;
+}
+
+// The last instance whose slice was slow in the last call; 0 when there is none.
+EXPORT(vm_slow_instance) unsigned vm_slow_instance(lua_State* L) {
+    return vm_of(L)->slow_instance;
 }
 
 EXPORT(vm_instance) unsigned vm_instance(lua_State* L) {

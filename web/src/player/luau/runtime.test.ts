@@ -71,6 +71,8 @@ const SOURCES: Record<string, string> = {
     Network.OnServerEvent("Count", function() Network.FireServer("Count", n) end)`,
   'StarterPlayer/Short.luau': `
     local n = 0 for i = 1, 4000 do n += i end print(n)`,
+  'StarterPlayer/ShortTicks.luau': `
+    function OnTick() local n = 0 for i = 1, 4000 do n += i end end`,
   'StarterPlayer/Long.luau': 'while true do end',
   'StarterPlayer/Slow.luau': `
     local s = string.rep("x", 100000) while true do local _ = string.reverse(s) end`,
@@ -247,6 +249,20 @@ test('a machine that pauses does not stop a script with little work', async () =
   // Another program has the core at each look at the clock, as long as it likes.
   expect(await onClock('StarterPlayer/Short.luau', (now) => now + 25)).toBeGreaterThan(50);
   expect(host.logs).toEqual([expect.stringMatching(/8002000$/)]);
+});
+
+test('a script that is slow in every tick is stopped after ten of them', async () => {
+  const runtime = await start('StarterPlayer/ShortTicks.luau');
+  let now = 0;
+  clock.now = () => (now += 25);
+  try {
+    ticks(runtime, 9);
+    expect(host.logs).toEqual([]);
+    ticks(runtime, 1);
+  } finally {
+    clock.now = clock.cpu;
+  }
+  expect(host.logs).toEqual([expect.stringMatching(/ShortTicks.*stopped after 50 ms/)]);
 });
 
 test('a suspended computer does not stop a script', async () => {

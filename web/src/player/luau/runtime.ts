@@ -14,6 +14,8 @@ const OFFENCES_MAX = 5;
 /** A script that still holds more than this share of memory after an out-of-memory stop is disabled. */
 const HOARD_SHARE = 0.75;
 const STOPS_PER_CALL_MAX = 16;
+/** So many slow calls of an instance, without a tick that is not slow in between, count as a stop. */
+const SLOW_CALLS_MAX = 10;
 const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
@@ -52,6 +54,8 @@ export class ScriptRuntime {
   readonly #engine: number;
   #entry: Record<EntryName, number> | null = null;
   #members = 0;
+  /** Slow calls by instance, since the last tick without one. */
+  readonly #slowCalls = new Map<number, number>();
   #broken = false;
   lastTickMs = 0;
 
@@ -357,7 +361,10 @@ export class ScriptRuntime {
         const hoarder = vm.takeHoarder();
         if (hoarder !== null) this.#endHoarder(hoarder);
         if (!outcome.ok) this.#recover(outcome);
-        else if (hoarder === null) break;
+        else if (hoarder === null) {
+          this.#countSlow(name, outcome.slow);
+          break;
+        }
         vm.pushReference(this.#entry.drain);
         outcome = vm.call(0, 0);
       }
@@ -384,6 +391,19 @@ export class ScriptRuntime {
     vm.collect();
     if (count > 0)
       this.#host.log('error', `${path}: disabled: it holds most of the ${LIMITS.memoryBytes >> 20} MiB of scripts`);
+  }
+
+  /** Stops an instance that was slow too often, although no single call took long enough to be stopped. */
+  #countSlow(name: EntryName, instance: number): void {
+    if (instance === 0) {
+      if (name === 'tick') this.#slowCalls.clear();
+      return;
+    }
+    const calls = (this.#slowCalls.get(instance) ?? 0) + 1;
+    this.#slowCalls.set(instance, calls);
+    if (calls < SLOW_CALLS_MAX) return;
+    this.#slowCalls.delete(instance);
+    this.#recover({ ok: false, stopped: 'time', instance, trace: '' });
   }
 
   #recover(outcome: Extract<Outcome, { ok: false }>): void {

@@ -11,6 +11,7 @@ interface Exports {
   vm_arm(L: number, sliceMs: number, budgetMs: number): void;
   vm_disarm(L: number): number;
   vm_instance(L: number): number;
+  vm_slow_instance(L: number): number;
   vm_take_hoarder(L: number): number;
   vm_trace(L: number): number;
   vm_used(L: number): number;
@@ -70,9 +71,11 @@ export interface Limits {
   budgetMs: number;
 }
 
-/** How a call into the VM ended. */
+/** How a call into the VM ended; `slow` is an instance that took several slices of time without being stopped, or 0. */
 export type Outcome =
-  { ok: true } | { ok: false; error: string } | { ok: false; stopped: StopReason; instance: number; trace: string };
+  | { ok: true; slow: number }
+  | { ok: false; error: string }
+  | { ok: false; stopped: StopReason; instance: number; trace: string };
 
 const HOST_ERROR = -1;
 const decoder = new TextDecoder();
@@ -143,7 +146,7 @@ export class LuauVm {
       const instance = this.#exports.vm_instance(this.#thread);
       return { ok: false, stopped: reason === 1 ? 'time' : 'memory', instance, trace };
     }
-    if (status === 0) return { ok: true };
+    if (status === 0) return { ok: true, slow: this.#exports.vm_slow_instance(this.#thread) };
     const error = this.string(-1) ?? 'error without text';
     this.pop(1);
     return { ok: false, error };
