@@ -19,7 +19,7 @@ export type Body = {
   type: BodyKind;
 };
 
-/** Who moves a body. */
+/** The cause of a body's movement. */
 export type BodyKind = "static" | "dynamic" | "kinematic";
 
 /** A colour, written `"#rrggbb"`. */
@@ -168,13 +168,13 @@ export type Material = {
   roughness?: number;
 };
 
-/** How a non-player character sees, hears, walks and looks. Its body is the capsule that players have too, so an entity with it needs no [`crate::Shape`]. Distances are metres, times seconds, angles degrees. What has its default value is not written to scene.json. */
+/** How a non-player character sees, detects sounds, walks and looks. Its body is the capsule that players have too, so an entity with it needs no [`crate::Shape`]. Distances are metres, times seconds, angles degrees. What has its default value is not written to scene.json. */
 export type Npc = {
   /** The whole angle in which it sees, left to right. */
   field_of_view?: number;
   /** Colour of its hair. */
   hair?: Color | null;
-  /** How far it hears somebody who runs or lands; 0 is deaf. Walls do not help. */
+  /** How far it detects a player who runs or lands; 0 is deaf. Walls do not block sound. */
   hearing_distance?: number;
   /** Whom it minds. */
   hostile?: Hostility;
@@ -182,11 +182,11 @@ export type Npc = {
   patrol?: PatrolPoint[];
   /** How long it stands at each of them. */
   patrol_wait?: number;
-  /** How near it must come to catch somebody. */
+  /** How near it must come to catch a player. */
   reach?: number;
-  /** Metres per second after somebody. */
+  /** Metres per second while it chases a player. */
   run_speed?: number;
-  /** How long it looks for somebody it has lost. */
+  /** How long it searches for a player it has lost. */
   search_time?: number;
   /** Colour of its shirt; by its id when left out, as the next ones. */
   shirt?: Color | null;
@@ -196,7 +196,7 @@ export type Npc = {
   skin?: Color | null;
   /** How long a full suspicion takes to fade. */
   suspicion_fall?: number;
-  /** How long somebody at half its sight must be seen before it is sure. */
+  /** How long a player at half its sight distance must be in view before it is sure. */
   suspicion_rise?: number;
   /** What its own are called; see [`Hostility::OtherTeams`]. */
   team?: string | null;
