@@ -7,7 +7,7 @@ use frolic_client::ClientEvent;
 use frolic_protocol::message::TickFigures;
 use frolic_protocol::npc::NpcState;
 use frolic_protocol::script::ScriptManifest;
-use frolic_protocol::{Args, Welcome};
+use frolic_protocol::{Args, PlayerInfo, Welcome};
 use serde::Serialize;
 
 use parts::{Cast, ShotLook};
@@ -37,8 +37,14 @@ pub(crate) enum CoreEvent {
     },
     /// The scene arrived: its parts and its terrain can be taken.
     Scene,
-    /// Players joined, changed or left; numbers of those who joined and left.
-    Players { joined: Vec<u32>, left: Vec<u32> },
+    /// Players joined, changed or left: the new state of each of them, and the numbers
+    /// of those who joined and left.
+    Players {
+        #[cfg_attr(test, ts(type = "Array<import('./PlayerInfo').PlayerInfo>"))]
+        changed: Vec<PlayerInfo>,
+        joined: Vec<u32>,
+        left: Vec<u32>,
+    },
     /// The current script manifest.
     ScriptManifest {
         #[cfg_attr(test, ts(type = "import('./ScriptManifest').ScriptManifest"))]
@@ -156,7 +162,15 @@ impl CoreEvent {
             ClientEvent::Scene => Self::Scene,
             // The page reads details with queries, and draws those of parts.
             ClientEvent::Details { .. } => return None,
-            ClientEvent::Players { joined, left, .. } => Self::Players { joined, left },
+            ClientEvent::Players {
+                changed,
+                joined,
+                left,
+            } => Self::Players {
+                changed,
+                joined,
+                left,
+            },
             ClientEvent::ScriptManifest(manifest) => Self::ScriptManifest { manifest },
             ClientEvent::ScriptList => Self::ScriptList,
             ClientEvent::ScriptVerified { path, hash } => Self::ScriptVerified { path, hash },

@@ -418,7 +418,7 @@ export class PlaySession {
         this.scripts?.terrain(event.min, event.max);
         break;
       case 'players':
-        this.replica.takePlayers();
+        this.replica.takePlayers(event.changed);
         for (const number of event.joined) this.scripts?.player(true, number);
         for (const number of event.left) this.scripts?.player(false, number);
         break;

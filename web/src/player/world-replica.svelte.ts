@@ -51,8 +51,12 @@ export class WorldReplica {
     if (this.isShown) this.source.view?.changeParts(changes);
   }
 
-  takePlayers(): void {
-    this.players = JSON.parse(this.source.core()?.players() ?? '[]') as PlayerInfo[];
+  /** Applies the new states of players who joined, changed or left. */
+  takePlayers(changed: readonly PlayerInfo[]): void {
+    const ids = new Set(changed.map((player) => player.id));
+    const others = this.players.filter((player) => !ids.has(player.id));
+    const present = changed.filter((player) => !player.left);
+    this.players = [...others, ...present].sort((a, b) => a.number - b.number);
     this.source.view?.setPlayers(this.players);
   }
 
