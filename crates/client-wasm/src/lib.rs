@@ -157,7 +157,7 @@ impl ClientCore {
         let &[x, y, z, dx, dy, dz] = ray else {
             return Vec::new();
         };
-        let Some(hit) = self.client.raycast(&RayQuery {
+        let Some(hit) = self.client.queries().raycast(&RayQuery {
             origin: Vec3::new(x, y, z),
             direction: Vec3::new(dx, dy, dz),
             distance_max,

@@ -199,6 +199,7 @@ impl From<client::Part> for Part {
             position,
             rotation,
             scale,
+            ..
         } = transform;
         Self {
             id,

@@ -8,7 +8,7 @@ mod terrain;
 mod tests;
 mod world;
 
-pub use queries::{KnownEntity, RayQuery};
+pub use queries::{KnownEntity, Queries, RayQuery};
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -78,8 +78,7 @@ pub struct Client {
     shots: Shots,
     /// The own character is dead: it neither walks nor fires.
     dead: bool,
-    received: Meter,
-    sent: Meter,
+    traffic: Traffic,
     /// Of all messages about scripts, both ways.
     script_bytes: u64,
     /// Of the newest snapshot.
@@ -90,6 +89,13 @@ pub struct Client {
     next_ping_ms: f64,
     last_snapshot_ms: Option<f64>,
     silence: Silence,
+}
+
+/// The bytes that were transferred.
+#[derive(Default)]
+struct Traffic {
+    received: Meter,
+    sent: Meter,
 }
 
 /// State that exists from the welcome on.
@@ -164,7 +170,7 @@ impl Client {
     pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), ClientError> {
         self.check_room()?;
         self.silence.received();
-        self.received.add(packet.len());
+        self.traffic.received.add(packet.len());
         for message in packet::read(packet, SERVER_MESSAGE_BYTES_MAX)? {
             self.handle(message, now_ms);
         }
@@ -179,7 +185,7 @@ impl Client {
     pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<(), ClientError> {
         self.check_room()?;
         self.silence.received();
-        self.received.add(bytes.len());
+        self.traffic.received.add(bytes.len());
         for message in self.stream.push(bytes, SERVER_MESSAGE_BYTES_MAX)? {
             self.handle(message, now_ms);
         }
@@ -354,8 +360,8 @@ impl Client {
 
     /// Runs the steps that are due and queues inputs and pings.
     pub fn advance(&mut self, now_ms: f64) {
-        self.received.roll(now_ms);
-        self.sent.roll(now_ms);
+        self.traffic.received.roll(now_ms);
+        self.traffic.sent.roll(now_ms);
         self.silence.advance(now_ms);
         let Some(joined) = &mut self.joined else {
             return;
@@ -534,9 +540,9 @@ impl Client {
     pub fn stats(&self, now_ms: f64) -> Stats {
         let mut stats = Stats {
             rtt_ms: self.rtt_ms,
-            bytes_in_per_s: self.received.per_s,
-            bytes_out_per_s: self.sent.per_s,
-            bytes_in: self.received.total,
+            bytes_in_per_s: self.traffic.received.per_s,
+            bytes_out_per_s: self.traffic.sent.per_s,
+            bytes_in: self.traffic.received.total,
             script_bytes: self.script_bytes,
             script_version: self.script_version,
             snapshot_age_ms: self.last_snapshot_ms.map(|at| now_ms - at),

@@ -26,7 +26,7 @@ mod shots;
 mod stats;
 mod track;
 
-pub use client::{Client, ClientError, KnownEntity, RayQuery};
+pub use client::{Client, ClientError, KnownEntity, Queries, RayQuery};
 pub use event::ClientEvent;
 pub use liveness::Liveness;
 pub use pacing::Pacing;

@@ -136,10 +136,15 @@ impl ClientScene {
         self.parts.mark_all();
     }
 
-    /// Adds the components of a definition. Returns whether entities of it were
+    /// Adds the components of a definition, unless a value is out of its range: the
+    /// simulation and the host rely on finite numbers. Returns whether entities of it were
     /// replicated already; those must be applied again.
     pub fn define(&mut self, index: u16, components: &str) -> Result<bool, String> {
-        let components = serde_json::from_str(components).map_err(|cause| cause.to_string())?;
+        let components: Components =
+            serde_json::from_str(components).map_err(|cause| cause.to_string())?;
+        if let Some(problem) = components.check().first() {
+            return Err(format!("{}: {}", problem.component, problem.message));
+        }
         self.definitions.insert(index, components);
         Ok(self.awaited.remove(&index))
     }
@@ -269,6 +274,8 @@ impl ClientScene {
         for id in &applied.out_of_view {
             // No further updates: its stop would be missed.
             self.movers.remove(id);
+            // The host would otherwise retain the pose in which it got the part.
+            self.parts.mark(*id);
         }
         self.apply_states(applied.changed.iter().map(|state| (tick, state)));
     }

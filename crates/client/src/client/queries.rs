@@ -126,12 +126,25 @@ impl<'a> KnownEntity<'a> {
 }
 
 impl Client {
+    /// What scripts can ask of the replicated world, as of the last frame.
+    pub fn queries(&self) -> Queries<'_> {
+        Queries { client: self }
+    }
+}
+
+/// The replicated world, as scripts ask for it.
+#[derive(Clone, Copy)]
+pub struct Queries<'a> {
+    client: &'a Client,
+}
+
+impl<'a> Queries<'a> {
     /// An entity of the world as far as it is known: drawn in the last frame, or a
     /// part.
-    pub fn entity(&self, id: u32) -> Option<KnownEntity<'_>> {
-        let (drawn, resolved) = (self.drawn_of(id), self.resolve(id));
+    pub fn entity(&self, id: u32) -> Option<KnownEntity<'a>> {
+        let (drawn, resolved) = (self.drawn_of(id), self.client.resolve(id));
         (drawn.is_some() || resolved.is_some()).then_some(KnownEntity {
-            client: self,
+            client: self.client,
             id,
             drawn,
             resolved,
@@ -152,6 +165,7 @@ impl Client {
     /// NPCs in view, in order of ids.
     pub fn npcs(&self) -> Vec<u32> {
         let npcs = self
+            .client
             .drawn
             .iter()
             .filter(|drawn| drawn.mood.state().is_some());
@@ -159,28 +173,29 @@ impl Client {
     }
 
     /// The players in the world, disconnected ones among them, in order of numbers.
-    pub fn players(&self) -> &[PlayerInfo] {
-        self.players.present()
+    pub fn players(&self) -> &'a [PlayerInfo] {
+        self.client.players.present()
     }
 
     /// A player by number, also one who left not long ago.
-    pub fn player(&self, number: u32) -> Option<&PlayerInfo> {
-        self.players.find(number)
+    pub fn player(&self, number: u32) -> Option<&'a PlayerInfo> {
+        self.client.players.find(number)
     }
 
     /// The player whose character this is.
-    pub fn player_of(&self, entity: u32) -> Option<&PlayerInfo> {
-        self.players.of_character(entity)
+    pub fn player_of(&self, entity: u32) -> Option<&'a PlayerInfo> {
+        self.client.players.of_character(entity)
     }
 
     fn matching(&self, is_wanted: impl Fn(&KnownEntity<'_>) -> bool) -> Vec<u32> {
-        let mut ids: Vec<u32> = self.scene.ids().collect();
+        let mut ids: Vec<u32> = self.client.scene.ids().collect();
         let replicated = self
+            .client
             .joined
             .iter()
             .flat_map(|joined| joined.replication.states());
         ids.extend(replicated.map(|state| state.id));
-        ids.extend(self.drawn.last().map(|own| own.id));
+        ids.extend(self.client.drawn.last().map(|own| own.id));
         ids.sort_unstable();
         ids.dedup();
         ids.retain(|id| self.entity(*id).is_some_and(|entity| is_wanted(&entity)));
@@ -188,8 +203,8 @@ impl Client {
     }
 
     /// Frames list entities in order of ids, and the own character last.
-    fn drawn_of(&self, id: u32) -> Option<&Drawn> {
-        let (own, others) = self.drawn.split_last()?;
+    fn drawn_of(&self, id: u32) -> Option<&'a Drawn> {
+        let (own, others) = self.client.drawn.split_last()?;
         if own.id == id {
             return Some(own);
         }
@@ -224,9 +239,9 @@ impl Client {
             distance_max,
             ..
         } = *query;
-        let solids = &self.scene.collision;
+        let solids = &self.client.scene.collision;
         let mut nearest = solids.raycast(origin, direction, distance_max, ignore);
-        let Some(joined) = self.joined.as_ref().filter(|_| query.characters) else {
+        let Some(joined) = self.client.joined.as_ref().filter(|_| query.characters) else {
             return nearest;
         };
         let params = &joined.welcome.character;
@@ -234,7 +249,7 @@ impl Client {
             let living = drawn.kind == DrawnKind::Character && !drawn.own && !drawn.dead;
             living && !ignore.contains(&drawn.id)
         };
-        for character in self.drawn.iter().filter(can_be_hit) {
+        for character in self.client.drawn.iter().filter(can_be_hit) {
             let (feet, reach) = (
                 character.position,
                 nearest.map_or(distance_max, |hit| hit.distance),
@@ -253,7 +268,7 @@ impl Client {
     }
 
     fn has_tag(&self, id: u32, tag: &str) -> bool {
-        let resolved = self.resolve(id);
+        let resolved = self.client.resolve(id);
         resolved.is_some_and(|entity| entity.tags().iter().any(|known| known == tag))
     }
 }

@@ -51,7 +51,7 @@ impl Client {
     }
 
     fn write(&mut self, packet: Vec<u8>, unreliable: bool) {
-        self.sent.add(packet.len());
+        self.traffic.sent.add(packet.len());
         if unreliable {
             self.datagrams.push_back(packet);
         } else {

@@ -102,6 +102,7 @@ impl Client {
         if newest < Some(header.tick) {
             self.script_version = header.scripts;
         }
+        self.drop_drawn(&applied.removed);
         self.removed.extend(applied.removed);
         while self.removed.len() > REMOVED_MAX {
             // The youngest: a host that has not asked for so long never drew it.
@@ -110,6 +111,18 @@ impl Client {
         for (entity, details) in applied.details {
             self.details(entity, details);
         }
+    }
+
+    /// Removes entities from the last frame, so that queries do not find them until
+    /// the next one. The own character stays.
+    fn drop_drawn(&mut self, removed: &[u32]) {
+        if removed.is_empty() {
+            return;
+        }
+        let mut removed = removed.to_vec();
+        removed.sort_unstable();
+        self.drawn
+            .retain(|drawn| drawn.own || removed.binary_search(&drawn.id).is_err());
     }
 
     fn details(&mut self, entity: u32, details: Details) {

@@ -165,6 +165,51 @@ fn a_part_waits_for_its_definition_and_for_the_scene() {
     assert_eq!(client.part(SPAWNED + 2), None, "players are not parts");
 }
 
+/// The host may have it where it was when it changed last.
+#[test]
+fn a_part_that_goes_out_of_view_is_resolved_again() {
+    let mut client = joined();
+    receive(&mut client, scene());
+    let gate = thing(2, 0, 4.0);
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&[gate][..])));
+    client.take_part_changes();
+    receive(&mut client, snapshot_at(13, Some(0.0), Some(&[][..])));
+    assert_eq!(changes(&mut client), (vec![2], vec![]));
+    receive(&mut client, snapshot_at(16, Some(0.0), Some(&[][..])));
+    assert_eq!(client.take_part_changes(), PartChanges::default());
+}
+
+#[test]
+fn a_definition_with_a_value_out_of_range_is_refused() {
+    let mut client = joined();
+    receive(&mut client, scene());
+    client.take_part_changes();
+    // Larger than any number of 32 bits.
+    let definition = ServerMessage::Definition {
+        index: 2,
+        components: r#"{"Shape":{"type":"sphere","radius":1e39}}"#.to_owned(),
+    };
+    receive(&mut client, packet::single(&definition));
+    let states = [thing(SPAWNED, 2, 3.0)];
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&states[..])));
+    assert_eq!(client.take_part_changes(), PartChanges::default());
+    let events = std::iter::from_fn(|| client.take_event());
+    let refused = |event: &ClientEvent| matches!(event, ClientEvent::Error { code, .. } if code == "bad_definition");
+    assert_eq!(events.filter(refused).count(), 1);
+}
+
+#[test]
+fn a_removed_entity_is_not_found_before_the_next_frame() {
+    let mut client = joined();
+    receive(&mut client, scene());
+    let states = [thing(SPAWNED, 1, 3.0)];
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&states[..])));
+    client.frame(0.0);
+    assert!(client.queries().entity(SPAWNED).is_some());
+    receive(&mut client, snapshot_at(13, Some(0.0), Some(&[][..])));
+    assert!(client.queries().entity(SPAWNED).is_none());
+}
+
 #[test]
 fn what_a_snapshot_removed_before_the_scene_arrived_is_no_part() {
     let mut gate = thing(2, 0, 4.0);
@@ -177,7 +222,7 @@ fn what_a_snapshot_removed_before_the_scene_arrived_is_no_part() {
 
 /// What a ray along x at this height hits, and after how many centimetres.
 fn along_x(client: &Client, y: f32, tag: Option<&str>, ignore: &[u32]) -> Option<(u32, i32)> {
-    let hit = client.raycast(&RayQuery {
+    let hit = client.queries().raycast(&RayQuery {
         origin: Vec3::new(0.0, y, 0.0),
         direction: Vec3::X * 2.0,
         distance_max: 20.0,
@@ -242,18 +287,18 @@ fn scripts_query_what_stands_what_moves_and_players() {
         {"id":9,"name":"Ground","components":{"Attributes":{"Kind":"grass"}}},
         {"id":2,"name":"Door","components":{"Transform":{"position":[3,0,0]},"Tag":["door"]}}]}"##;
     let mut client = joined();
-    hear(&mut client, packed(scene));
+    receive(&mut client, packed(scene));
     let players = ServerMessage::Presence(vec![ada()]);
-    hear(&mut client, packet::single(&players));
+    receive(&mut client, packet::single(&players));
     let mut character = thing(SPAWNED, 0, 1.0);
     character.kind = EntityKind::Character;
     character.velocity = quantize::velocity(Vec3::X * 2.0);
     let coin = thing(SPAWNED + 1, 1, 5.0);
     let states = [character, coin];
-    hear(&mut client, told(10, Some(0.0), Some(&states[..])));
+    receive(&mut client, snapshot_at(10, Some(0.0), Some(&states[..])));
     client.frame(0.0);
 
-    let entity = |id: u32| client.entity(id).expect("it is known");
+    let entity = |id: u32| client.queries().entity(id).expect("it is known");
     assert_eq!(entity(2).position(), Vec3::new(3.0, 0.0, 0.0));
     assert_eq!(entity(SPAWNED + 1).position(), Vec3::new(5.0, 1.0, 0.0));
     assert_eq!(entity(SPAWNED).velocity(), Vec3::X * 2.0);
@@ -264,25 +309,28 @@ fn scripts_query_what_stands_what_moves_and_players() {
     let kind = Some(Value::String("grass".to_owned()));
     assert_eq!(entity(9).attribute("Kind"), kind);
     assert_eq!(entity(9).attribute("Other"), None);
-    assert!(client.entity(99).is_none());
+    assert!(client.queries().entity(99).is_none());
 
-    assert_eq!(client.find("Door"), [2]);
-    assert_eq!(client.find("coin"), [SPAWNED + 1]);
-    assert_eq!(client.find("Ada"), [SPAWNED]);
-    assert_eq!(client.find("nothing"), [0; 0]);
+    assert_eq!(client.queries().find("Door"), [2]);
+    assert_eq!(client.queries().find("coin"), [SPAWNED + 1]);
+    assert_eq!(client.queries().find("Ada"), [SPAWNED]);
+    assert_eq!(client.queries().find("nothing"), [0; 0]);
     assert_eq!(
-        client.in_radius(Vec3::new(5.0, 0.0, 0.0), 2.5),
+        client.queries().in_radius(Vec3::new(5.0, 0.0, 0.0), 2.5),
         [2, SPAWNED + 1]
     );
-    assert_eq!(client.player_of(SPAWNED), Some(&ada()));
-    assert_eq!((client.player_of(9), client.player_of(0)), (None, None));
-    assert_eq!(client.player(7), Some(&ada()));
+    assert_eq!(client.queries().player_of(SPAWNED), Some(&ada()));
+    assert_eq!(
+        (client.queries().player_of(9), client.queries().player_of(0)),
+        (None, None)
+    );
+    assert_eq!(client.queries().player(7), Some(&ada()));
 
     let mut door = thing(2, 0, 3.0);
     door.flags |= flags::DESTROYED;
-    hear(&mut client, told(20, Some(0.0), Some(&[door][..])));
+    receive(&mut client, snapshot_at(20, Some(0.0), Some(&[door][..])));
     client.frame(16.0);
-    assert!(client.entity(2).is_none());
-    assert!(client.entity(SPAWNED + 1).is_none());
-    assert_eq!(client.find("door"), [0; 0]);
+    assert!(client.queries().entity(2).is_none());
+    assert!(client.queries().entity(SPAWNED + 1).is_none());
+    assert_eq!(client.queries().find("door"), [0; 0]);
 }
