@@ -22,7 +22,7 @@ use crate::service::Service;
 /// After this many stops in one call the world continues in the next tick.
 const STOPS_PER_CALL_MAX: u32 = 64;
 /// How many tick budgets the start of a world may use.
-const START_BUDGETS_MAX: u32 = 16;
+const START_BUDGETS_MAX: u32 = 4;
 
 /// A script on an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +97,7 @@ pub struct Vm {
 pub(crate) struct Entry {
     tick: Function,
     drain: Function,
+    resume_start: Function,
     stopped: Function,
     end_category: Function,
     costs: Function,
@@ -209,7 +210,7 @@ impl Vm {
                 break;
             }
             self.guard.begin_tick();
-            self.call(&self.entry.drain.clone(), ());
+            self.call(&self.entry.resume_start.clone(), ());
         }
         // Starting is not charged to the budget.
         self.guard.begin_tick();
@@ -602,6 +603,7 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
     Ok(Entry {
         tick: entry.get("tick")?,
         drain: entry.get("drain")?,
+        resume_start: entry.get("resume_start")?,
         stopped: entry.get("stopped")?,
         end_category: entry.get("end_category")?,
         costs: entry.get("costs")?,

@@ -66,12 +66,31 @@ fn stopped(body: &str) {
 fn a_slow_start_of_one_script_delays_no_other() {
     let errors = check_within(
         VmLimits {
-            tick_budget: Duration::from_millis(1),
+            // Less than the slice, so that the stop exhausts the budget; enough that
+            // the honest script never does.
+            tick_budget: Duration::from_millis(20),
             ..limits()
         },
         "while true do end",
     );
     assert!(errors[0].contains("stopped"), "{errors:?}");
+}
+
+/// A script that uses more than its share of one budget starts on every entity
+/// before the first tick.
+#[test]
+fn a_heavy_script_starts_on_all_its_entities() {
+    let body = "local began = os.clock() while os.clock() - began < 0.006 do end print('started')";
+    let path = "Workspace/Heavy.luau";
+    let mut stage = Stage::with_limits(VmLimits {
+        tick_budget: Duration::from_millis(20),
+        ..limits()
+    });
+    stage.start_attached(
+        &[(path, body)],
+        &[(1, path), (2, path), (5, path), (10, path)],
+    );
+    assert_eq!(stage.prints(), ["started"; 4]);
 }
 
 /// Every case of `tests/hostile/*.luau`; a line `--- name` begins the next.
