@@ -12,6 +12,7 @@ use frolic_protocol::client_log::ClientPrints;
 use frolic_protocol::fleet::{
     Expelled, Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot,
 };
+use sqlx::AnyPool;
 
 use crate::Platform;
 use crate::auth::bearer;
@@ -19,6 +20,7 @@ use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::fleet::WorldProcess;
 use crate::join::access;
+use crate::moderation::Expulsion;
 use crate::{games, world_lease, worlds};
 
 /// Characters of a stop reason that are logged.
@@ -165,23 +167,40 @@ pub async fn heartbeat(
 
 /// The players that a world must disconnect.
 async fn expelled(platform: &Platform, world_id: &str) -> Vec<Expelled> {
-    let mut expelled = Vec::new();
-    for one in platform.expulsions().recent(tokio::time::Instant::now()) {
-        let concerns = match &one.owner_id {
-            None => Ok(true),
-            Some(owner_id) => {
-                let player_id = &one.expelled.player_id;
-                access::shuts_out(platform.db(), world_id, owner_id, player_id).await
-            }
-        };
-        match concerns {
-            Ok(true) => expelled.push(one.expelled),
-            Ok(false) => {}
-            // It is sent again with the next heartbeat.
-            Err(error) => tracing::warn!(world_id, %error, "a block was not looked up"),
-        }
+    let recent = platform.expulsions().recent(tokio::time::Instant::now());
+    let (blocks, suspensions): (Vec<_>, Vec<_>) =
+        recent.into_iter().partition(|one| one.owner_id.is_some());
+    // Suspensions are sent even while the database is unavailable.
+    let mut expelled: Vec<_> = suspensions.into_iter().map(|one| one.expelled).collect();
+    // Blocks that were not looked up are sent with the next heartbeat.
+    if let Err(error) = add_blocked(platform.db(), world_id, blocks, &mut expelled).await {
+        tracing::warn!(world_id, %error, "could not look up blocks");
     }
     expelled
+}
+
+/// Adds the players of `blocks` who may no longer be in the world.
+async fn add_blocked(
+    db: &AnyPool,
+    world_id: &str,
+    blocks: Vec<Expulsion>,
+    expelled: &mut Vec<Expelled>,
+) -> Result<(), sqlx::Error> {
+    if blocks.is_empty() {
+        return Ok(());
+    }
+    let Some(world) = worlds::find(db, world_id).await? else {
+        return Ok(());
+    };
+    for one in blocks {
+        let owner_id = one.owner_id.as_deref().unwrap_or_default();
+        if world.is_owned_by(owner_id)
+            && access::shuts_out(db, &world, &one.expelled.player_id).await?
+        {
+            expelled.push(one.expelled);
+        }
+    }
+    Ok(())
 }
 
 /// `POST /internal/worlds/{id}/stopped`.

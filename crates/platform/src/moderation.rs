@@ -15,7 +15,7 @@ mod reports;
 mod rules;
 
 pub use actions::{refuse_suspended, refuse_taken_down};
-pub use expelled::Expulsions;
+pub use expelled::{Expulsion, Expulsions};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

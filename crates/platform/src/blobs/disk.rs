@@ -1,7 +1,7 @@
 //! Blobs as files in a folder.
 
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use tokio::fs;
@@ -43,12 +43,16 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes what is taken away at once, to find out whether there is room.
+    /// Writes and removes a file, to find out whether the disk has space. All steps are one
+    /// blocking task, so that the file is removed even if the caller is cancelled.
     pub async fn try_write(&self) -> io::Result<()> {
         let temporary = self.folder.join(format!("{}.part", ids::new_id("probe")));
-        let written = write_synced(&temporary, &[0x5a; PROBE_BYTES]).await;
-        let removed = fs::remove_file(&temporary).await;
-        written.and(removed)
+        let task = tokio::task::spawn_blocking(move || {
+            let written = write_probe(&temporary);
+            let removed = std::fs::remove_file(&temporary);
+            written.and(removed)
+        });
+        task.await.map_err(io::Error::other)?
     }
 
     pub async fn has(&self, sha256: &str) -> io::Result<bool> {
@@ -64,7 +68,13 @@ impl Disk {
     }
 }
 
-async fn write_synced(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
+fn write_probe(path: &Path) -> io::Result<()> {
+    let mut file = std::fs::File::create(path)?;
+    file.write_all(&[0x5a; PROBE_BYTES])?;
+    file.sync_all()
+}
+
+async fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = fs::File::create(path).await?;
     file.write_all(bytes).await?;
     file.sync_all().await

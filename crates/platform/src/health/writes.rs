@@ -17,6 +17,9 @@ use crate::metrics::Counter;
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval between probes while writes fail.
 const FAULT_PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// A file is written by the first probe, by probes during a fault, and otherwise after this time:
+/// syncing a file is too expensive for each probe of an idle platform.
+const FILE_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 /// A slower probe counts as a fault as well.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A small write may still fit on a disk where a large one does not. Therefore a commit ends a
@@ -35,6 +38,8 @@ struct State {
     fault: Option<Fault>,
     /// None before the first one.
     last_commit: Option<Instant>,
+    /// The last successful write of a file by a probe. None before the first one.
+    last_file: Option<Instant>,
 }
 
 /// Reason why the database cannot store data at the moment.
@@ -53,6 +58,7 @@ impl Default for WriteHealth {
             state: Mutex::new(State {
                 fault: None,
                 last_commit: None,
+                last_file: None,
             }),
             failures: Counter::default(),
         }
@@ -124,6 +130,17 @@ impl WriteHealth {
         let state = self.state();
         let is_old = |commit: Instant| now.duration_since(commit) >= PROBE_INTERVAL;
         state.fault.is_some() || state.last_commit.is_none_or(is_old)
+    }
+
+    /// Whether the next probe writes a file.
+    fn is_file_due(&self, now: Instant) -> bool {
+        let state = self.state();
+        let is_old = |file: Instant| now.duration_since(file) >= FILE_PROBE_INTERVAL;
+        state.fault.is_some() || state.last_file.is_none_or(is_old)
+    }
+
+    fn note_file(&self, now: Instant) {
+        self.state().last_file = Some(now);
     }
 
     /// Whether any write has succeeded or failed so far.
@@ -211,12 +228,16 @@ async fn probe_with_timeout(platform: &Platform) {
     }
 }
 
-/// Writes a row and a file. On a full disk the row alone may fit into space that
+/// Writes a row, and a file if one is due. On a full disk the row alone may fit into space that
 /// the database has allocated already.
 async fn probe(platform: &Platform) -> Result<(), &'static str> {
     if let Err(error) = write_row(platform.db()).await {
         tracing::warn!(%error, "a probe write to the database failed");
         return Err(fault_of(&error).unwrap_or("the database refuses a small write"));
+    }
+    let health = platform.write_health();
+    if !health.is_file_due(Instant::now()) {
+        return Ok(());
     }
     if let Err(error) = platform.blobs().try_write().await {
         tracing::warn!(%error, "a probe write to the data folder failed");
@@ -226,6 +247,7 @@ async fn probe(platform: &Platform) -> Result<(), &'static str> {
             _ => "the data folder takes no files",
         });
     }
+    health.note_file(Instant::now());
     Ok(())
 }
 
@@ -283,6 +305,19 @@ mod tests {
                 "{line} is not in\n{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_file_is_written_first_during_a_fault_and_once_a_minute() {
+        let health = WriteHealth::default();
+        let began = Instant::now();
+        let at = |s| began + Duration::from_secs(s);
+        assert!(health.is_file_due(at(0)), "the first probe");
+        health.note_file(at(0));
+        assert!(!health.is_file_due(at(59)));
+        assert!(health.is_file_due(at(60)));
+        health.note("full", at(1));
+        assert!(health.is_file_due(at(2)), "a fault");
     }
 
     #[test]

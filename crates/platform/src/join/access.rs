@@ -1,6 +1,6 @@
 //! Access rules of worlds, shared by `POST /join` and Socket.IO.
 
-use sqlx::AnyPool;
+use sqlx::{AnyPool, Row};
 
 use crate::Platform;
 use crate::auth::Role;
@@ -62,24 +62,37 @@ pub async fn open_game(
     Ok(game)
 }
 
-/// Whether a block by `owner_id` keeps the player out of a world: the user owns the
-/// world, and the player is not a helper there.
+/// Whether a block by the owner of the world keeps the player out, by the rules of [`may_enter`]:
+/// the block still exists, and the player is neither a helper of the world nor an administrator.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn shuts_out(
     db: &AnyPool,
-    world_id: &str,
-    owner_id: &str,
+    world: &WorldRow,
     player_id: &str,
 ) -> Result<bool, sqlx::Error> {
-    let world = worlds::find(db, world_id).await?;
-    let is_theirs = world.is_some_and(|world| world.is_owned_by(owner_id));
-    Ok(is_theirs && !helpers::is_helper(db, world_id, player_id).await?)
+    Ok(is_blocked(db, world.owner_id(), player_id).await?
+        && !helpers::is_helper(db, &world.spec.world_id, player_id).await?
+        && role_of(db, player_id).await? < Role::Admin)
+}
+
+async fn role_of(db: &AnyPool, user_id: &str) -> Result<Role, sqlx::Error> {
+    let row = sqlx::query("SELECT role FROM users WHERE user_id = $1")
+        .bind(user_id)
+        .fetch_optional(db)
+        .await?;
+    match row {
+        Some(row) => Ok(Role::from_name(row.try_get("role")?)),
+        None => Ok(Role::Player),
+    }
 }
 
 /// Whether the owner of a world has blocked this user.
-async fn is_blocked(db: &AnyPool, owner_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_blocked(db: &AnyPool, owner_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
     if owner_id.is_empty() {
         return Ok(false);
     }

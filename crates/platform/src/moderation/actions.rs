@@ -374,7 +374,11 @@ impl Revoked {
     /// # Errors
     /// When the database fails.
     pub async fn follow_up(&self, platform: &Platform) -> Result<(), sqlx::Error> {
-        platform.expulsions().forget(None, &self.subject_id);
+        // The notice may be another one than a suspension, or one of several suspensions.
+        let (db, now) = (platform.db(), platform.clock().now_ms());
+        if refuse_suspended(db, &self.subject_id, now).await.is_ok() {
+            platform.expulsions().forget(None, &self.subject_id);
+        }
         catalog::game_changed(platform, &self.target_id).await
     }
 }

@@ -14,6 +14,8 @@ use tokio::time::Instant;
 const LIST_DURATION: Duration = Duration::from_secs(TICKET_LIFETIME_S + 15);
 /// Maximum length of the list.
 const LIST_MAX: usize = 256;
+/// Blocks in the list per owner, so that one owner cannot displace the blocks of others.
+const BLOCKS_PER_OWNER_MAX: usize = 16;
 
 /// The most recent suspensions and blocks.
 #[derive(Debug, Default)]
@@ -51,8 +53,24 @@ impl Expulsions {
 
     fn push(&self, owner_id: Option<String>, player_id: &str, reason: &str, now: Instant) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        list.retain(|(at, one)| {
+            let replaced = one.owner_id == owner_id && one.expelled.player_id == player_id;
+            !replaced && now.duration_since(*at) < LIST_DURATION
+        });
+        if owner_id.is_some() {
+            let by_owner = |(_, one): &&(Instant, Expulsion)| one.owner_id == owner_id;
+            if list.iter().filter(by_owner).count() >= BLOCKS_PER_OWNER_MAX {
+                let oldest = list.iter().position(|one| by_owner(&one));
+                oldest.and_then(|index| list.remove(index));
+            }
+        }
         if list.len() >= LIST_MAX {
-            list.pop_front();
+            // Any user can block others, so blocks must not displace suspensions.
+            match list.iter().position(|(_, one)| one.owner_id.is_some()) {
+                Some(oldest_block) => drop(list.remove(oldest_block)),
+                None if owner_id.is_some() => return,
+                None => drop(list.pop_front()),
+            }
         }
         let expelled = Expelled {
             player_id: player_id.to_owned(),
@@ -85,6 +103,53 @@ mod tests {
         assert_eq!(recent.len(), LIST_MAX);
         assert_eq!(recent[LIST_MAX - 1].expelled.player_id, "user_999");
         assert!(list.recent(now + LIST_DURATION).is_empty());
+    }
+
+    #[test]
+    fn blocks_do_not_displace_suspensions() {
+        let list = Expulsions::default();
+        let now = Instant::now();
+        list.add("user_eve", "because", now);
+        for n in 0..1000 {
+            list.block(&format!("owner_{n}"), "user_ben", now);
+        }
+        let recent = list.recent(now);
+        assert_eq!(recent.len(), LIST_MAX);
+        assert_eq!(recent[0].expelled.player_id, "user_eve");
+        for n in 0..LIST_MAX {
+            list.add(&format!("user_{n}"), "because", now);
+        }
+        list.block("owner_1", "user_ben", now);
+        let recent = list.recent(now);
+        assert_eq!(recent.len(), LIST_MAX);
+        assert!(recent.iter().all(|one| one.owner_id.is_none()));
+    }
+
+    #[test]
+    fn an_owner_has_a_bounded_number_of_blocks_in_the_list() {
+        let list = Expulsions::default();
+        let now = Instant::now();
+        list.block("owner_ada", "user_eve", now);
+        for n in 0..100 {
+            list.block("owner_cy", &format!("user_{n}"), now);
+        }
+        let recent = list.recent(now);
+        assert_eq!(recent.len(), 1 + BLOCKS_PER_OWNER_MAX);
+        assert_eq!(recent[0].owner_id.as_deref(), Some("owner_ada"));
+        assert_eq!(recent[BLOCKS_PER_OWNER_MAX].expelled.player_id, "user_99");
+    }
+
+    #[test]
+    fn a_repeated_entry_replaces_the_earlier_one() {
+        let list = Expulsions::default();
+        let now = Instant::now();
+        let later = now + Duration::from_secs(10);
+        for at in [now, later] {
+            list.add("user_eve", "because", at);
+            list.block("user_ada", "user_eve", at);
+        }
+        assert_eq!(list.recent(later).len(), 2);
+        assert_eq!(list.recent(now + LIST_DURATION).len(), 2);
     }
 
     #[test]

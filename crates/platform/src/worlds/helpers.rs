@@ -14,6 +14,7 @@ use crate::Platform;
 use crate::api::{ErrorBody, WorldHelper, WorldHelpers};
 use crate::error::ApiError;
 use crate::extract::ApiPath;
+use crate::join::access;
 use crate::names;
 use crate::profiles::unknown_user;
 
@@ -136,14 +137,19 @@ async fn disallow(
     asker: Asker,
     ApiPath((world_id, username)): ApiPath<(String, String)>,
 ) -> Result<Json<WorldHelpers>, ApiError> {
-    owned(&platform, &asker, &world_id).await?;
+    let world = owned(&platform, &asker, &world_id).await?;
     let db = platform.db();
     let user_id = user_named(db, &username).await?;
     sqlx::query("DELETE FROM world_helpers WHERE world_id = $1 AND user_id = $2")
         .bind(&world_id)
-        .bind(user_id)
+        .bind(&user_id)
         .execute(db)
         .await?;
+    // A block did not concern them while they were a helper.
+    if access::is_blocked(db, world.owner_id(), &user_id).await? {
+        let now = tokio::time::Instant::now();
+        platform.expulsions().block(world.owner_id(), &user_id, now);
+    }
     Ok(Json(of_world(db, &world_id).await?))
 }
 

@@ -199,12 +199,23 @@ async fn a_suspension_expires_and_is_sent_to_game_servers() {
     let (ada, eve) = (platform.login("Ada").await, platform.login("Eve").await);
     let joined = platform.try_join(&eve.session_token, json!({})).await;
     assert_eq!(joined.status(), StatusCode::OK);
+    let bob = platform.login("Bob").await;
+    let first = report(&platform, &bob, "user", &eve.client_id).await;
+    let body = json!({ "verdict": "warn", "reason": "Careful" });
+    let warned = decide(&platform, &first.report_id, body).await;
+    let warned: Decided = warned.json().await.unwrap();
     let made = report(&platform, &ada, "user", &eve.client_id).await;
     let body = json!({ "verdict": "suspend", "days": 1, "reason": "No" });
     assert_eq!(
         decide(&platform, &made.report_id, body).await.status(),
         StatusCode::OK
     );
+    // A lifted warning does not end the suspension.
+    let warning = warned.notice_id.expect("a notice");
+    let path = format!("/api/moderation/notices/{warning}/lift");
+    let body = json!({ "reason": "Not needed" });
+    let lifted = send(&platform, ADMIN_TOKEN, Method::POST, &path, body).await;
+    assert_eq!(lifted.status(), StatusCode::NO_CONTENT);
     let launch = platform.stage.launches.borrow()[0].clone();
     let path = format!("/internal/worlds/{}/heartbeat", launch.world_id);
     let beat = json!({ "players": 1, "tick": 5, "tick_ms_p99": 1.0, "script_errors": 0 });
@@ -215,7 +226,9 @@ async fn a_suspension_expires_and_is_sent_to_game_servers() {
     let back = platform.try_join(&eve.session_token, json!({})).await;
     assert_eq!(back.status(), StatusCode::OK);
     let notices: NoticeList = read(&platform, &eve.session_token, "/api/notices").await;
-    assert_eq!(notices.notices[0].state, NoticeState::Expired);
+    let suspension = notices.notices.iter();
+    let mut suspension = suspension.filter(|one| one.notice_id != warning);
+    assert_eq!(suspension.next().unwrap().state, NoticeState::Expired);
 }
 
 #[tokio::test]
