@@ -1,6 +1,7 @@
 // The client core (crates/client-wasm) as the page sees it, and how it is loaded. wasm-bindgen writes its interface.
 // The wasm module is built by `cargo xtask wasm` into src/wasm and is not in the repository; a glob lets the site be
 // type-checked and tested without it.
+import type * as Core from '../generated/core';
 import type { ClientCore } from '../generated/core';
 import type { TerrainMaterial } from '../generated/TerrainMaterial';
 
@@ -11,7 +12,7 @@ export const Liveness = { alive: 0, stalled: 1, lost: 2 } as const;
 
 export const Button = { jump: 1, run: 2, fire: 4, interact: 8 } as const;
 
-type CoreModule = typeof import('../generated/core') & {
+type CoreModule = typeof Core & {
   default(options: { module_or_path: string }): Promise<unknown>;
 };
 

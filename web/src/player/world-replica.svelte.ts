@@ -53,8 +53,7 @@ export class WorldReplica {
 
   /** Applies the new states of players who joined, changed or left. */
   takePlayers(changed: readonly PlayerInfo[]): void {
-    const ids = new Set(changed.map((player) => player.id));
-    const others = this.players.filter((player) => !ids.has(player.id));
+    const others = this.players.filter(({ id }) => !changed.some((player) => player.id === id));
     const present = changed.filter((player) => !player.left);
     this.players = [...others, ...present].sort((a, b) => a.number - b.number);
     this.source.view?.setPlayers(this.players);
