@@ -84,7 +84,10 @@ async fn next_presence(
         );
         player
             .play_with(Duration::from_millis(20), &mut |event| {
-                if let ClientEvent::Players { changed: players, .. } = event {
+                if let ClientEvent::Players {
+                    changed: players, ..
+                } = event
+                {
                     let entry = players.iter().filter(|entry| entry.name == name);
                     let mut entry = entry.map(|entry| (entry.online, entry.left));
                     next = next.or(entry.find(|entry| Some(*entry) != before));
