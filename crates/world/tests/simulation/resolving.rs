@@ -7,7 +7,7 @@ use frolic_sim::{Rotation, Vec3};
 use frolic_world::{EntityRecord, InterestPolicy, WorldOptions};
 
 use crate::harness::{Run, game};
-use crate::link::Quality;
+use crate::network::Quality;
 
 const GAMES: [&str; 4] = ["arena", "obby", "sandbox", "stealth"];
 /// Replicated positions are rounded.
