@@ -4,7 +4,7 @@ import type { Hat } from "./Hat";
 
 /**
  * The looks of a character. A colour that is none is one that the player's
- * number in the world gives, as for whoever never chose.
+ * number in the world gives, as for a player who never chose.
  */
 export type AvatarLooks = { 
 /**
