@@ -235,7 +235,10 @@ async fn a_block_disconnects_the_player_from_the_worlds_of_its_owner() {
     let _: WorldHelpers = ada.ok(Method::PUT, &helper, json!({})).await;
     let block = format!("/api/blocks/{}", bob.client_id);
     ada.send(Method::PUT, &block, json!({})).await;
-    assert_eq!(expelled(&test, &worlds[0]).await, [bob.client_id.clone()]);
+    assert_eq!(
+        expelled(&test, &worlds[0]).await,
+        std::slice::from_ref(&bob.client_id)
+    );
     assert!(
         expelled(&test, &worlds[1]).await.is_empty(),
         "they help there"
