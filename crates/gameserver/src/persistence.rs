@@ -261,7 +261,8 @@ async fn store(
                 } else {
                     format!("what happens here cannot be stored: {error}")
                 };
-                tracing::error!(%error, "persistence was refused; the world stops");
+                let status = error.status();
+                tracing::error!(%error, ?status, "persistence was refused; the world stops");
                 let _ = inbox.send(Inbound::Stop { reason }).await;
                 return;
             }
