@@ -154,10 +154,10 @@ pub async fn replace_world(
 pub fn check_store_batch(batch: &StoreBatch, persistent: bool) -> Result<(), ApiError> {
     let too_long = |count: &HandledCount| {
         let ids = count.player_id.len().max(count.session.len());
-        let messages = count.told.len().max(count.calls.len());
+        let messages = count.undelivered.len().max(count.calls.len());
         ids > ID_BYTES_MAX || messages > UNDELIVERED_BYTES_MAX
     };
-    if batch.heard.len() > BATCH_PLAYERS_MAX || batch.heard.iter().any(too_long) {
+    if batch.handled.len() > BATCH_PLAYERS_MAX || batch.handled.iter().any(too_long) {
         return Err(refused(
             "too many players in one batch, or an id or the undelivered messages are too long",
         ));
@@ -187,7 +187,7 @@ pub async fn record_store_batch(
     if newest != known {
         log.set_seqs(newest, compacted).await?;
     }
-    for count in &batch.heard {
+    for count in &batch.handled {
         log.set_received(count).await?;
     }
     Ok(newest)
@@ -213,7 +213,7 @@ fn check(batch: &PersistBatch, persistent: bool) -> Result<(), ApiError> {
     }
     if players
         .iter()
-        .any(|player| player.told.len() > UNDELIVERED_BYTES_MAX)
+        .any(|player| player.undelivered.len() > UNDELIVERED_BYTES_MAX)
     {
         return Err(refused("the undelivered messages of a player are too long"));
     }
@@ -330,7 +330,7 @@ impl Log<'_> {
         .bind(self.world_id)
         .bind(&count.player_id)
         .bind(&count.session)
-        .bind(BASE64.encode(&count.told))
+        .bind(BASE64.encode(&count.undelivered))
         .bind(i64::from(count.sent))
         .bind(calls)
         .execute(&mut *self.connection)
@@ -428,7 +428,7 @@ impl Log<'_> {
         .bind(&player.session)
         .bind(i64::from(player.received))
         .bind(i64::from(player.sent))
-        .bind(BASE64.encode(&player.told))
+        .bind(BASE64.encode(&player.undelivered))
         .bind(self.now_ms)
         .execute(&mut *self.connection)
         .await?;
@@ -618,7 +618,7 @@ async fn read_players(
         let Ok(state) = serde_json::from_str(&state) else {
             continue;
         };
-        let told: String = row.try_get("told")?;
+        let undelivered: String = row.try_get("told")?;
         players.push(SavedPlayer {
             player_id: row.try_get("player_id")?,
             state,
@@ -626,7 +626,7 @@ async fn read_players(
             session: row.try_get("session")?,
             received: to_u32(row.try_get("received")?),
             sent: to_u32(row.try_get("sent")?),
-            told: read_undelivered(&told),
+            undelivered: read_undelivered(&undelivered),
         });
     }
     Ok(players)

@@ -25,7 +25,7 @@ pub const STATS_MAX: usize = 16;
 /// See [`STATS_MAX`].
 pub const STAT_BYTES_MAX: usize = 64;
 
-/// Bytes of [`SavedPlayer::told`].
+/// Bytes of [`SavedPlayer::undelivered`].
 pub const UNDELIVERED_BYTES_MAX: usize = 64 * 1024;
 
 /// The persisted state of a player, from which they continue.
@@ -98,14 +98,19 @@ pub struct SavedPlayer {
     /// stored with this.
     #[serde(default)]
     pub received: u32,
-    /// Number of the newest reliable message to them that `told` includes. Within
+    /// Number of the newest reliable message to them that `undelivered` includes. Within
     /// one session, a smaller number, or fewer received, is older.
     #[serde(default)]
     pub sent: u32,
     /// Unacknowledged reliable messages to them, in a form that game servers know,
     /// base64 where it is sent as text.
-    #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<u8>,
+    #[serde(
+        default,
+        rename = "told",
+        with = "base64_bytes",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub undelivered: Vec<u8>,
 }
 
 /// A part of a world's checkpoint. Its format is defined by its writer.

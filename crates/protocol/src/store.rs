@@ -164,8 +164,8 @@ pub struct StoreBatch {
     /// Counts of handled messages per player at the last write. Stored in the same
     /// transaction: neither is stored without the other, so that the world's next
     /// process does not handle again what this one has done.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub heard: Vec<HandledCount>,
+    #[serde(default, rename = "heard", skip_serializing_if = "Vec::is_empty")]
+    pub handled: Vec<HandledCount>,
     /// Operations up to then that were not stored: the same messages may have
     /// caused them as well. Known ones are not applied again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -189,8 +189,13 @@ pub struct HandledCount {
     #[serde(default)]
     pub sent: u32,
     /// The unacknowledged ones of those, answers to handled calls included.
-    #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<u8>,
+    #[serde(
+        default,
+        rename = "told",
+        with = "base64_bytes",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub undelivered: Vec<u8>,
     /// Where that is too large to be sent with a write: only the unanswered calls,
     /// in the same form. They are appended to what is stored.
     #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]

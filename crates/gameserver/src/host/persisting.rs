@@ -85,7 +85,7 @@ impl Returning {
         self.returned = Vec::new();
         if is_persistent {
             for player in self.players.values_mut() {
-                player.told = Vec::new();
+                player.undelivered = Vec::new();
             }
         } else {
             self.players.clear();
@@ -114,7 +114,7 @@ impl Host {
                 session: String::new(),
                 received: 0,
                 sent: 0,
-                told: Vec::new(),
+                undelivered: Vec::new(),
             })
         })
     }
@@ -314,7 +314,7 @@ impl Host {
                     session: String::new(),
                     received: 0,
                     sent: 0,
-                    told: Vec::new(),
+                    undelivered: Vec::new(),
                     ..saved(player_session, (Counted::Now, 0), state, 0)
                 };
                 self.settings.returning.remember(player.clone());
@@ -415,7 +415,7 @@ fn handled_count(player_session: &mut PlayerSession, undelivered_bytes: usize) -
         session: player_session.session.clone(),
         received: cut.received,
         sent: cut.sent,
-        told: undelivered,
+        undelivered,
         calls,
     }
 }
@@ -440,7 +440,7 @@ fn saved(
         session: player_session.session.clone(),
         received: cut.received,
         sent: cut.sent,
-        told: undelivered,
+        undelivered,
     }
 }
 
@@ -498,10 +498,10 @@ mod tests {
             panic!("only one has spoken: {counts:?}");
         };
         assert_eq!((caller.received, caller.sent), (1, 1));
-        assert_eq!(calls(&caller.told), [42]);
+        assert_eq!(calls(&caller.undelivered), [42]);
         // Its own messages alone exceed the limit.
         let (counts, _) = handled_counts(&mut crowd(5_000));
-        assert!(counts[0].told.is_empty());
+        assert!(counts[0].undelivered.is_empty());
         assert_eq!(calls(&counts[0].calls), [42]);
     }
 }

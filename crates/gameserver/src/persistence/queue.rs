@@ -277,7 +277,7 @@ mod tests {
             session: String::new(),
             received,
             sent: 0,
-            told: Vec::new(),
+            undelivered: Vec::new(),
         }
     }
 

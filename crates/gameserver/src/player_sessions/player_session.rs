@@ -194,8 +194,8 @@ impl PlayerSession {
     /// comes first.
     pub fn inherit(&mut self, saved: SavedPlayer, session: Option<String>) {
         let of_scene = |id: u32| id <= SceneEntity::ID_MAX;
-        let persisted = PersistedLog::from_bytes(&saved.told, &of_scene);
-        if persisted.is_none() && !saved.told.is_empty() {
+        let persisted = PersistedLog::from_bytes(&saved.undelivered, &of_scene);
+        if persisted.is_none() && !saved.undelivered.is_empty() {
             let player = saved.player_id;
             tracing::warn!(player, "the persisted messages cannot be decoded");
         }

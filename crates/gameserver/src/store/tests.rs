@@ -29,7 +29,7 @@ fn handled(player_id: &str, received: u32) -> InputWatermarks {
         session: "session".into(),
         received,
         sent: 0,
-        told: Vec::new(),
+        undelivered: Vec::new(),
         calls: Vec::new(),
     }];
     InputWatermarks {

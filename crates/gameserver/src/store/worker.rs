@@ -78,7 +78,7 @@ impl StoreWorker {
             tokio::time::timeout(STALE, self.persist_queue.until_stored(with.after_mark)).await;
         let answers = match waited {
             Ok(()) => {
-                batch.heard.clone_from(&with.counts);
+                batch.handled.clone_from(&with.counts);
                 batch.ops = self.persist_queue.held_ops(with.newest_op);
                 batch.near_only = self.persist_queue.is_near_only();
                 self.answers(&batch).await

@@ -337,7 +337,7 @@ async fn what_was_built_meanwhile_is_stored_with_the_writes() {
     shelf.store_hangs.send_replace(false);
     let asked = shelf.asked_store(2).await;
     let is_handled = |batch: &StoreBatch, player_id: &str| {
-        let mut counts = batch.heard.iter();
+        let mut counts = batch.handled.iter();
         counts.any(|count| count.player_id == player_id)
     };
     assert!(!is_handled(&asked[0].batch, "client_Ben"));
@@ -368,7 +368,7 @@ async fn no_write_is_persisted_without_its_receive_counts() {
         asked = shelf.asked_store(asked.len() + 1).await;
     }
     for AskedStore { batch, .. } in &asked {
-        let counts = batch.heard.iter().map(|count| count.received);
+        let counts = batch.handled.iter().map(|count| count.received);
         assert_eq!(counts.collect::<Vec<_>>(), [1], "{}", batch.requests.len());
     }
     server.stop().await;
@@ -385,8 +385,8 @@ async fn what_newcomers_write_waits_until_their_session_is_stored() {
     shelf.more_persist_tries(3).await;
     shelf.busy.store(false, Relaxed);
     let AskedStore { batch, sessions } = shelf.asked_store(1).await.remove(0);
-    let [count] = batch.heard.as_slice() else {
-        panic!("{:?}", batch.heard);
+    let [count] = batch.handled.as_slice() else {
+        panic!("{:?}", batch.handled);
     };
     assert_eq!(count.received, 1);
     let session = (count.player_id.clone(), count.session.clone());

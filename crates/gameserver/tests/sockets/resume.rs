@@ -318,7 +318,7 @@ async fn a_killed_server_persisted_the_queue_of_disconnected_players() {
     let left = |saved: &Saved| {
         let mut players = saved.players.iter();
         let eve = players.find(|player| player.player_id == "client_Eve")?;
-        PersistedLog::from_bytes(&eve.told, &|_| true)
+        PersistedLog::from_bytes(&eve.undelivered, &|_| true)
     };
     let is_second = |persisted: &PersistedMessage| matches!(&persisted.message, ServerMessage::Chat { text, .. } if text == "two");
     shelf

@@ -152,7 +152,7 @@ impl Shelf {
         let newest = saved.world.newest();
         let fresh = batch.ops.iter().filter(|op| op.seq > newest).cloned();
         saved.world.ops.extend(fresh);
-        for count in &batch.heard {
+        for count in &batch.handled {
             let known = saved
                 .players
                 .iter_mut()

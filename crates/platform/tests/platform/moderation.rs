@@ -401,7 +401,7 @@ async fn enter(platform: &TestPlatform, who: &LoginResponse) -> String {
         session: "nonce".into(),
         received: 0,
         sent: 0,
-        told: Vec::new(),
+        undelivered: Vec::new(),
     };
     let process = Process::newest(platform).await;
     let batch = PersistBatch {

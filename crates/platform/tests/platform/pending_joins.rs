@@ -335,7 +335,7 @@ pub async fn is_in(platform: &TestPlatform, world_id: &str, player_id: &str) {
         session: "nonce".into(),
         received: 0,
         sent: 0,
-        told: Vec::new(),
+        undelivered: Vec::new(),
     };
     let batch = PersistBatch {
         epoch: boot.epoch,

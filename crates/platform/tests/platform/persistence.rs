@@ -119,7 +119,7 @@ fn player(player_id: &str, x: f32) -> SavedPlayer {
         session: "nonce".into(),
         received: 7,
         sent: 0,
-        told: vec![1, 0, 255],
+        undelivered: vec![1, 0, 255],
     }
 }
 
@@ -246,12 +246,12 @@ fn write(process: &Process<'_>, name: &str, session: &str, received: u32) -> Sto
             id: 1,
             action: StoreAction::Increment { at, by: 1.0 },
         }],
-        heard: vec![HandledCount {
+        handled: vec![HandledCount {
             player_id: "client_1".into(),
             session: session.to_owned(),
             received,
             sent: 0,
-            told: Vec::new(),
+            undelivered: Vec::new(),
             calls: Vec::new(),
         }],
         ..StoreBatch::default()
@@ -267,7 +267,7 @@ async fn received_counts_are_stored_with_data_store_writes() {
         let mut batch = process.batch([]);
         batch.players.push(SavedPlayer {
             received,
-            told: Vec::new(),
+            undelivered: Vec::new(),
             ..player("client_1", 3.0)
         });
         process.keep(&batch).await.unwrap();
@@ -312,7 +312,7 @@ async fn received_counts_are_stored_with_data_store_writes() {
         "the refused write is not applied: {text}"
     );
     let mut too_long = write(&process, "g", "nonce", 13);
-    too_long.heard[0].player_id = "x".repeat(200);
+    too_long.handled[0].player_id = "x".repeat(200);
     assert_eq!(store(too_long).await.0, StatusCode::BAD_REQUEST);
 }
 
@@ -327,22 +327,22 @@ async fn undelivered_messages_match_the_received_count() {
             session: session.into(),
             received,
             sent,
-            told: vec![messages],
+            undelivered: vec![messages],
             ..player("client_1", 3.0)
         });
         process.keep(&batch).await.unwrap();
     };
     let store = async |name: &str, (received, sent): (u32, u32), messages: &[u8]| {
         let mut batch = write(&process, name, "nonce", received);
-        batch.heard[0].sent = sent;
-        batch.heard[0].told = messages.to_vec();
+        batch.handled[0].sent = sent;
+        batch.handled[0].undelivered = messages.to_vec();
         let answer = process.ask(Method::POST, "/store", &batch).await;
         assert_eq!(answer.status(), StatusCode::OK);
     };
     let stored = async || {
         let players = process.saved().await.players;
         let found = players.first().expect("a player");
-        (found.received, found.sent, found.told.clone())
+        (found.received, found.sent, found.undelivered.clone())
     };
     keep("nonce", (1, 4), 1).await;
     store("a", (2, 5), &[2]).await;
@@ -370,8 +370,8 @@ async fn undelivered_messages_match_the_received_count() {
     // Pending calls are appended nevertheless.
     let calls = async |name: &str, received: u32, calls: &[u8]| {
         let mut batch = write(&process, name, "nonce", received);
-        batch.heard[0].sent = 7;
-        batch.heard[0].calls = calls.to_vec();
+        batch.handled[0].sent = 7;
+        batch.handled[0].calls = calls.to_vec();
         let answer = process.ask(Method::POST, "/store", &batch).await;
         assert_eq!(answer.status(), StatusCode::OK);
     };

@@ -57,7 +57,7 @@ async fn build(process: &Process<'_>, ledger: &Ledger) {
             session: "session".into(),
             received: 0,
             sent: u32::try_from(next).unwrap(),
-            told: noise(next),
+            undelivered: noise(next),
         });
         match process.keep(&batch).await {
             Ok(seq) => {

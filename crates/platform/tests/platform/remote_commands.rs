@@ -87,7 +87,7 @@ async fn a_world_is_changed_by_its_players_owner_and_helpers() {
         session: "nonce".into(),
         received: 0,
         sent: 0,
-        told: Vec::new(),
+        undelivered: Vec::new(),
     };
     let keep = async |online| {
         let batch = PersistBatch {

@@ -77,7 +77,7 @@ async fn a_player_is_not_signed_out_during_a_game() {
             session: "nonce".into(),
             received: 0,
             sent: 0,
-            told: Vec::new(),
+            undelivered: Vec::new(),
         };
         let batch = PersistBatch {
             players: vec![saved],

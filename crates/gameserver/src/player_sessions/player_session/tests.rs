@@ -48,7 +48,7 @@ fn heir(player_session: &PlayerSession, at: Cut, session: Option<String>) -> Pla
         session: player_session.session.clone(),
         received: at.received,
         sent: at.sent,
-        told: player_session.undelivered(at, 1000),
+        undelivered: player_session.undelivered(at, 1000),
     };
     let mut next = PlayerSession::new(Identity::default(), "other".into(), ConnectionId::new(7, 2));
     next.inherit(saved, session);
