@@ -28,5 +28,8 @@ export default defineConfig({
   test: {
     environment: 'node',
     include: ['src/**/*.test.ts'],
+    // Behavior is tested, not speed: a busy machine may take long.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

@@ -130,7 +130,7 @@ impl Player {
                     });
                 }
                 End::Lost(cause) => {
-                    tracing::debug!(number = self.number, %cause, "connection lost");
+                    println!("player {}: connection lost: {cause}", self.number);
                     // The port may still be the dead server's.
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
@@ -238,15 +238,24 @@ fn numbers(args: &Args) -> Vec<f64> {
     args.0.iter().map(number).collect()
 }
 
-/// Waits until every player has joined once more.
-async fn until_all_joined(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
-    let mut seen = BTreeSet::new();
-    while seen.len() < PLAYERS as usize {
-        let waited = tokio::time::timeout_at(deadline, arrived.recv()).await;
-        let count = seen.len();
-        let number = waited.unwrap_or_else(|_| panic!("only {count} of {PLAYERS} came in"));
-        let number = number.expect("players are there");
-        assert!(seen.insert(number), "player {number} came in twice");
+/// Waits until every player has joined once more. None of them ends before.
+async fn until_all_joined(
+    players: &mut JoinSet<Result<Outcome, String>>,
+    arrived: &mut mpsc::Receiver<u32>,
+    deadline: tokio::time::Instant,
+) {
+    let mut missing: BTreeSet<u32> = (0..PLAYERS).collect();
+    while !missing.is_empty() {
+        let number = tokio::select! {
+            number = arrived.recv() => number.expect("players are there"),
+            ended = players.join_next() => match ended.expect("players are there") {
+                Ok(Err(cause)) => panic!("a player gave up: {cause}"),
+                Ok(Ok(_)) => panic!("a player ended before all were back"),
+                Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+            },
+            () = tokio::time::sleep_until(deadline) => panic!("not in time: players {missing:?}"),
+        };
+        assert!(missing.remove(&number), "player {number} came in twice");
     }
 }
 
@@ -302,7 +311,7 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
         };
         players.spawn(player.play(platform.url.clone(), game.clone()));
     }
-    until_all_joined(&mut arrivals, deadline).await;
+    until_all_joined(&mut players, &mut arrivals, deadline).await;
     until_all_stored(&platform).await;
     let before = platform.servers().await;
     assert_eq!(before.len(), 1, "all in one world: {before:?}");
@@ -310,7 +319,7 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
     let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
 
-    until_all_joined(&mut arrivals, deadline).await;
+    until_all_joined(&mut players, &mut arrivals, deadline).await;
     end.send(true).expect("players are there");
     let (mut ids, mut entities) = (BTreeSet::new(), BTreeSet::new());
     while let Some(player) = players.join_next().await {
