@@ -95,7 +95,7 @@ async fn output_errors_and_costs_of_a_real_world_reach_its_creator() {
     let open = reqwest::get(format!("{}/metrics", player.http_address())).await;
     let open = open.expect("an answer").text().await.expect("a text");
     assert!(
-        open.contains("frolic_tick_ms_p99") && !open.contains(named),
+        open.contains("frolic_tick_seconds_sum") && !open.contains(named),
         "{open}"
     );
 }

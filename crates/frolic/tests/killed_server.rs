@@ -268,7 +268,7 @@ async fn stored_players(platform: &Platform) -> u32 {
         .await;
     let text = answer.expect("an answer").text().await.expect("a text");
     let mut lines = text.lines();
-    let found = lines.find_map(|line| line.strip_prefix("frolic_kept_players_total "));
+    let found = lines.find_map(|line| line.strip_prefix("frolic_persisted_players_total "));
     let count: f64 = found.expect("a figure").parse().expect("a number");
     count as u32
 }

@@ -6,10 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_protocol::client_log::{CLIENT_LOG_LINES_MAX, ClientLog, ClientLogLine, ClientPrints};
 use frolic_protocol::console::{ConsoleLevel, ConsoleLine, FromClients};
+use frolic_protocol::token_bucket::{RateLimit, TokenBucket};
 
-/// Lines that a player may send at once, and per second on average.
-const BURST: f64 = 40.0;
-const LINES_PER_S: f64 = 5.0;
+/// Lines that a player may send.
+const LINES: RateLimit = RateLimit {
+    burst: 40.0,
+    per_s: 5.0,
+};
 /// Distinct lines between two reports; more are only counted.
 const KINDS_MAX: usize = 64;
 /// Upper bound of a line's repeat count.
@@ -23,7 +26,7 @@ const UNKNOWN_SCRIPT: &str = "@client";
 /// Lines since the last report.
 #[derive(Default)]
 pub struct ClientLogs {
-    rates: BTreeMap<u32, Rate>,
+    rates: BTreeMap<u32, TokenBucket>,
     said: BTreeMap<Line, Said>,
     /// Lines that were dropped.
     dropped: u32,
@@ -46,11 +49,6 @@ struct Said {
     browser: String,
     count: u32,
     players: BTreeSet<u32>,
-}
-
-struct Rate {
-    left: f64,
-    at_s: f64,
 }
 
 /// The player whose client sent a line.
@@ -84,7 +82,8 @@ impl ClientLogs {
             if !wanted {
                 continue;
             }
-            if !self.spend(speaker.number, now_s) {
+            let bucket = self.rates.entry(speaker.number).or_default();
+            if bucket.take(LINES, 1.0, now_s).is_err() {
                 self.dropped = self.dropped.saturating_add(1);
                 continue;
             }
@@ -131,19 +130,6 @@ impl ClientLogs {
         said.players.insert(number);
     }
 
-    fn spend(&mut self, number: u32, now_s: f64) -> bool {
-        let rate = self.rates.entry(number).or_insert(Rate {
-            left: BURST,
-            at_s: now_s,
-        });
-        rate.refill(now_s);
-        let pays = rate.left >= 1.0;
-        if pays {
-            rate.left -= 1.0;
-        }
-        pays
-    }
-
     /// All lines since the last report in the order of their first occurrence, as
     /// the console shows them, and how many were dropped. `origin` gives the source
     /// line and the hash.
@@ -153,10 +139,7 @@ impl ClientLogs {
         now_s: f64,
         origin: impl Fn(&str, u32) -> (Option<String>, Option<String>),
     ) -> (Vec<ConsoleLine>, u32) {
-        self.rates.retain(|_, rate| {
-            rate.refill(now_s);
-            rate.left < BURST
-        });
+        self.rates.retain(|_, bucket| !bucket.is_full(now_s));
         let mut said: Vec<_> = std::mem::take(&mut self.said).into_iter().collect();
         said.sort_by_key(|(_, said)| said.order);
         let lines = said.into_iter().map(|(key, said)| {
@@ -179,14 +162,6 @@ impl ClientLogs {
             }
         });
         (lines.collect(), std::mem::take(&mut self.dropped))
-    }
-}
-
-impl Rate {
-    fn refill(&mut self, now_s: f64) {
-        let seconds = (now_s - self.at_s).max(0.0);
-        self.left = (self.left + seconds * LINES_PER_S).min(BURST);
-        self.at_s = now_s;
     }
 }
 

@@ -2,10 +2,10 @@
 //! them here, a task sends them to the control plane once a second.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use frolic_metrics::Text;
 use frolic_protocol::client_log::ClientPrints;
 use frolic_protocol::console::{
     ConsoleLevel, ConsoleLine, ConsoleReport, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX, ScriptFigures,
@@ -139,11 +139,10 @@ impl Console {
         inner.trim();
     }
 
-    /// Per-script metrics in the Prometheus text format. They name server scripts,
-    /// so they are not public.
-    pub fn prometheus(&self) -> String {
+    /// Writes per-script metrics. They name server scripts, so they are not public.
+    pub fn write_metrics(&self, text: &mut Text) {
         let scripts = self.inner().scripts.clone();
-        prometheus(&scripts)
+        write(&scripts, text);
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -160,7 +159,7 @@ impl Inner {
     }
 }
 
-fn prometheus(scripts: &[ScriptFigures]) -> String {
+fn write(scripts: &[ScriptFigures], text: &mut Text) {
     type Figure = fn(&ScriptFigures) -> f64;
     let figures: [(&str, &str, &str, Figure); 4] = [
         (
@@ -188,23 +187,12 @@ fn prometheus(scripts: &[ScriptFigures]) -> String {
             |script| f64::from(script.stops),
         ),
     ];
-    let mut text = String::new();
     for (name, kind, help, figure) in figures {
-        let _ = writeln!(
-            text,
-            "# HELP frolic_{name} {help}\n# TYPE frolic_{name} {kind}"
-        );
+        text.family(name, kind, help);
         for script in scripts {
-            // Paths of packages hold no quotes, backslashes or line ends.
-            let _ = writeln!(
-                text,
-                "frolic_{name}{{script=\"{}\"}} {}",
-                script.path,
-                figure(script)
-            );
+            text.sample(name, &[("script", &script.path)], figure(script));
         }
     }
-    text
 }
 
 /// A script's log entry as a console line.
@@ -307,7 +295,9 @@ mod tests {
         assert_eq!(console.take().unwrap().scripts[0].cpu_ms_per_s, 0.0);
         console.measured(vec![cost(5000)], start + Duration::from_secs(4));
         assert_eq!(console.take(), None);
-        let text = console.prometheus();
+        let mut text = Text::default();
+        console.write_metrics(&mut text);
+        let text = text.finish();
         for line in [
             "frolic_script_cpu_seconds_total{script=\"Workspace/A.luau\"} 0.005",
             "frolic_script_memory_bytes{script=\"Workspace/A.luau\"} 2048",

@@ -1,5 +1,7 @@
 //! Rate limit of client messages: a token bucket, one warning, then disconnection.
 
+use frolic_protocol::token_bucket::{RateLimit, TokenBucket};
+
 /// What to do with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -35,50 +37,36 @@ impl Budget {
     }
 }
 
-/// Messages per second that a client may send on average, of each budget.
-const MESSAGES_PER_S: f64 = 250.0;
-/// Messages of a budget that it may send at once.
+/// Messages of a budget that a client may send at once.
 pub const BURST: u32 = 500;
+/// Messages of a budget that it may send.
+const MESSAGES: RateLimit = RateLimit {
+    burst: BURST as f64,
+    per_s: 250.0,
+};
 /// Dropped messages before the connection is closed.
 const DROPPED_MAX: u32 = 1000;
 
 /// Counts what one client sends.
+#[derive(Default)]
 pub struct FloodGuard {
-    counted: f64,
-    other: f64,
-    last_s: f64,
+    counted: TokenBucket,
+    other: TokenBucket,
     dropped: u32,
 }
 
 impl FloodGuard {
-    /// Two full buckets.
-    pub fn new(now_s: f64) -> Self {
-        Self {
-            counted: BURST.into(),
-            other: BURST.into(),
-            last_s: now_s,
-            dropped: 0,
-        }
-    }
-
-    /// Charges one message.
+    /// Charges one message; `now_s` counts from any moment.
     pub fn charge(&mut self, budget: Budget, now_s: f64) -> Verdict {
-        let refill = (now_s - self.last_s).max(0.0) * MESSAGES_PER_S;
-        self.last_s = now_s;
-        let full = f64::from(BURST);
-        for tokens in [&mut self.counted, &mut self.other] {
-            *tokens = (*tokens + refill).min(full);
-        }
-        if self.counted.min(self.other) >= full {
+        if self.counted.is_full(now_s) && self.other.is_full(now_s) {
             // Quiet for a while: earlier drops are forgotten.
             self.dropped = 0;
         }
-        let tokens = match budget {
+        let bucket = match budget {
             Budget::Counted => &mut self.counted,
             Budget::Other => &mut self.other,
         };
-        if *tokens >= 1.0 {
-            *tokens -= 1.0;
+        if bucket.take(MESSAGES, 1.0, now_s).is_ok() {
             return Verdict::Pass;
         }
         self.dropped += 1;
@@ -97,7 +85,7 @@ mod tests {
     #[test]
     fn a_steady_client_passes_and_a_flood_is_warned_then_kicked() {
         for budget in [Budget::Counted, Budget::Other] {
-            let mut guard = FloodGuard::new(0.0);
+            let mut guard = FloodGuard::default();
             let mut charge = |now_s: f64| guard.charge(budget, now_s);
             assert!((0..6000).all(|n| charge(f64::from(n) / 60.0) == Verdict::Pass));
             let verdicts: Vec<_> = (0..2000).map(|_| charge(101.0)).collect();
@@ -108,7 +96,7 @@ mod tests {
 
     #[test]
     fn inputs_have_their_own_budget_and_there_is_one_warning_for_both() {
-        let mut guard = FloodGuard::new(0.0);
+        let mut guard = FloodGuard::default();
         let mut charge = |budget: Budget, times: u32| -> Vec<Verdict> {
             (0..times).map(|_| guard.charge(budget, 0.0)).collect()
         };

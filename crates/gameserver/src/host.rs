@@ -1,62 +1,65 @@
 //! The world's thread: one loop over client messages and the clock.
+//!
+//! [`Host`] orders the work of a tick; each part of it belongs to an object of its
+//! own, which gets the world and the sessions when it needs them.
 
-mod closing;
+mod commits;
 mod handshake;
-mod logs;
+mod lifecycle;
 mod message;
 mod outside;
-mod persisting;
+mod persister;
 mod reading;
-mod reload;
+mod reports;
 mod saving;
 mod scene;
+mod scripts;
 mod social;
+mod telemetry;
 mod terrain;
 mod updates;
 
-use closing::Closing;
 pub(crate) use handshake::unix_ms;
-use handshake::{Introduction, unix_s};
-pub(crate) use persisting::Returning;
-use persisting::{Counted, Look};
-use reading::ReadingShare;
-use saving::SavingNotice;
-use terrain::Unstored;
-use updates::Updates;
+pub(crate) use persister::Returning;
+pub(crate) use scene::EncodedScene;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use frolic_protocol::ServerMessage;
-use frolic_protocol::client_log::ClientPrints;
-use frolic_protocol::packet;
+use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 use frolic_protocol::remote_commands::OutsideNews;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
+use self::handshake::{Introduction, unix_s};
+use self::lifecycle::Lifecycle;
+use self::persister::Persister;
+use self::reading::ReadingShare;
+use self::reports::Reports;
+use self::scene::SceneServer;
+use self::scripts::ScriptServer;
+use self::social::Social;
+use self::telemetry::Telemetry;
+use self::updates::{UpdateContext, Updates};
 use crate::admission::Admission;
-use crate::client_logs::ClientLogs;
-use crate::connection::{CloseCode, Connection, QuicConnection};
+use crate::connection::sockets::Sockets;
+use crate::connection::websocket::Reading;
+use crate::connection::{CloseCode, Connection, ConnectionId, ConnectionPermit, QuicConnection};
 use crate::console::Console;
-use crate::figures::LastSecond;
-use crate::incoming::{Carrier, ClientInput, ConnectionId, Encoding, Inbound};
+use crate::decoder::{ClientInput, Encoding};
+use crate::inbox::{Carrier, Inbound};
 use crate::metrics::{KickCause, Metrics, Presence, StageClock, StageTimes, micros};
 use crate::persistence::PersistenceClient;
 use crate::player_sessions::{Place, PlayerSession, PlayerSessions};
-use crate::pressure::Pressure;
-use crate::recording::{self, Recording};
-use crate::scripts::{ClientScripts, ScriptRelease};
-use crate::session::{ReliableMessage, Session};
+use crate::recording::Recording;
+use crate::scripts::ScriptRelease;
+use crate::session::Session;
 use crate::sessions::Sessions;
 use crate::social::BlockListClient;
 use crate::store::StoreClient;
-use crate::transport::ConnectionPermit;
-use crate::transport::socket::Reading;
-use crate::transport::sockets::Sockets;
 
 /// A late server catches up by this many ticks; the rest is dropped.
 const CATCH_UP_TICKS: u32 = 5;
@@ -69,33 +72,36 @@ const READ_AT_ONCE: usize = 16;
 const TAKEN_AT_ONCE: usize = 64;
 /// A connection without a handshake is closed after this.
 const HANDSHAKE_S: u32 = 5;
+/// How long clients have to read why the world stops.
+const FAREWELL: Duration = Duration::from_millis(500);
 
-/// The settings of a host.
-pub struct HostSettings {
+/// What clients know a world by.
+pub struct WorldIdentity {
     /// The world's id.
     pub world_id: String,
     /// Its short code.
     pub room_code: String,
+    /// Maximum number of players.
+    pub players_max: u32,
+}
+
+/// The settings of a host.
+pub struct HostSettings {
+    /// Which world it is.
+    pub identity: WorldIdentity,
     /// The game's id.
     pub game_id: String,
     /// Scripts that are sent together, by the bundle's name.
     pub bundles: BTreeMap<String, Vec<String>>,
     /// Sends script manifests to the platform, which signs them; none without a
     /// platform.
-    pub press: Option<mpsc::Sender<ScriptRelease>>,
-    /// Maximum number of players.
-    pub players_max: u32,
+    pub releases: Option<mpsc::Sender<ScriptRelease>>,
     /// Stop after this many seconds without players; none: never.
     pub idle_stop_s: Option<u32>,
     /// Seconds that scripts have to finish when the world closes.
     pub close_limit_s: u32,
-    /// SHA-256 and compressed text of the scene.
-    pub scene: (String, Vec<u8>),
-    /// Collision meshes of assets, compressed, by path: clients need them before
-    /// the scene.
-    pub meshes: Vec<(String, Vec<u8>)>,
-    /// Both as JSON, for clients that ask for them: encoded once for all.
-    pub scene_texts: Vec<String>,
+    /// The scene.
+    pub scene: EncodedScene,
     /// Checks tickets and resume tokens.
     pub admission: Admission,
     /// Whether chat is filtered before any player reads it.
@@ -120,65 +126,20 @@ pub struct HostSettings {
 /// A world and all its connections.
 pub struct Host {
     world: World,
-    settings: HostSettings,
-    client_scripts: ClientScripts,
-    /// Scripts that run here already, but are announced to clients only once the
-    /// platform has signed them.
-    next_shelf: Option<ClientScripts>,
-    scene_packet: Bytes,
-    /// Connections that asked for the scene and have not received all of it.
-    scene_readers: Vec<ConnectionId>,
+    identity: WorldIdentity,
     sessions: Sessions,
-    player_sessions: PlayerSessions,
+    players: PlayerSessions,
     inbox: mpsc::Receiver<Inbound>,
     sockets: Sockets,
-    /// Messages of one socket; reused for its capacity.
-    inputs: Vec<ClientInput>,
-    metrics: Arc<Metrics>,
-    started: Instant,
-    draining: bool,
-    /// Set once the world must stop.
-    closing: Option<Closing>,
-    /// The inbox is closed: the server around this world has stopped.
-    orphaned: bool,
-    /// Players who joined by invitation since the last tick, and who invited them.
-    arrivals: Vec<(PlayerNumber, String)>,
-    empty_since_tick: u32,
-    /// Commands whose answer waits for persistence, in the order of their
-    /// operations.
-    unstored: VecDeque<Unstored>,
-    /// Whether players were notified that saving is delayed.
-    saving: SavingNotice,
-    /// The last snapshot of how far players' messages were handled.
-    last_look: Look,
-    /// Players whose connection began or ended since the last tick.
-    came_or_went: Vec<PlayerNumber>,
-    /// A player joined, left or lost their connection since the metrics were
-    /// updated.
-    presence_changed: bool,
+    admission: Admission,
+    social: Social,
+    scripts: ScriptServer,
+    scene: SceneServer,
+    persister: Persister,
     updates: Updates,
-    /// How far the server is from keeping up, 0 to 3: snapshots are thinned by it.
-    pressure: u8,
-    /// For debug overlays.
-    last_second: LastSecond,
-    /// Output of client scripts since the last report.
-    client_logs: ClientLogs,
-    /// Which clients report their prints, as last sent to them.
-    client_prints: Arc<ClientPrints>,
-}
-
-/// The collision meshes and the scene behind them, as one packet.
-fn packet_of(meshes: &[(String, Vec<u8>)], scene: &ServerMessage) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for (asset, zstd) in meshes {
-        let mesh = ServerMessage::Mesh {
-            asset: asset.clone(),
-            zstd: zstd.clone(),
-        };
-        packet::write(&mut bytes, &mesh);
-    }
-    packet::write(&mut bytes, scene);
-    bytes
+    reports: Reports,
+    lifecycle: Lifecycle,
+    telemetry: Telemetry,
 }
 
 impl Host {
@@ -190,48 +151,35 @@ impl Host {
         sockets: Sockets,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let scene = ServerMessage::Scene {
-            hash: settings.scene.0.clone(),
-            zstd: settings.scene.1.clone(),
-        };
-        let client_prints = settings.console.client_prints();
+        let (game_id, bundles) = (settings.game_id, settings.bundles);
+        let (persistence, store) = (settings.persistence, settings.store);
         Self {
-            client_scripts: ClientScripts::new(&world, &settings.game_id, &settings.bundles, None),
-            next_shelf: None,
-            scene_packet: packet_of(&settings.meshes, &scene).into(),
-            scene_readers: Vec::new(),
-            world,
-            settings,
+            identity: settings.identity,
             sessions: Sessions::default(),
-            player_sessions: PlayerSessions::default(),
+            players: PlayerSessions::default(),
             inbox,
             sockets,
-            inputs: Vec::new(),
-            metrics,
-            started: Instant::now(),
-            draining: false,
-            closing: None,
-            orphaned: false,
-            arrivals: Vec::new(),
-            empty_since_tick: 0,
-            unstored: VecDeque::new(),
-            saving: SavingNotice::default(),
-            last_look: Look::default(),
-            came_or_went: Vec::new(),
-            presence_changed: false,
+            admission: settings.admission,
+            social: Social::new(settings.blocks, settings.filter_chat),
+            scripts: ScriptServer::new(&world, game_id, bundles, settings.releases),
+            scene: SceneServer::new(settings.scene),
+            persister: Persister::new(persistence, store, settings.returning),
             updates: Updates::default(),
-            pressure: 0,
-            last_second: LastSecond::default(),
-            client_logs: ClientLogs::default(),
-            client_prints,
+            reports: Reports::new(settings.console, settings.news, settings.recording),
+            lifecycle: Lifecycle::new(settings.idle_stop_s, settings.close_limit_s),
+            telemetry: Telemetry::new(metrics, world.tick_hz()),
+            world,
         }
+    }
+
+    /// What the platform needs to sign the scripts for clients.
+    pub fn release(&self) -> ScriptRelease {
+        self.scripts.release(&self.world)
     }
 
     /// Runs until the world must stop; returns why.
     pub fn run(mut self) -> String {
-        let tick_hz = self.world.tick_hz();
-        let step = Duration::from_secs(1) / tick_hz;
-        let mut pressure = Pressure::new(tick_hz);
+        let step = Duration::from_secs(1) / self.world.tick_hz();
         let mut next = Instant::now() + step;
         loop {
             let now = Instant::now();
@@ -239,35 +187,29 @@ impl Host {
                 std::thread::sleep(next - now);
             } else if now - next > step * CATCH_UP_TICKS {
                 let late = (now - next).as_micros() / step.as_micros().max(1);
-                self.metrics.ticks_dropped.fetch_add(late as u64, Relaxed);
+                self.telemetry.ticks_dropped(late as u64);
                 next = now;
             }
             let began = Instant::now();
             let late = began.saturating_duration_since(next);
             next += step;
-            self.metrics
-                .ticks_late
-                .fetch_add(u64::from(late > step / 2), Relaxed);
-            let ended = self.tick(began);
-            pressure.note(
-                late.div_duration_f32(step),
-                began.elapsed().div_duration_f32(step),
-            );
-            self.pressure = pressure.level();
-            self.metrics.pressure.store(self.pressure, Relaxed);
-            if self.orphaned {
+            let stop = self.tick(began);
+            self.telemetry.tick_ran(late, began.elapsed());
+            if self.lifecycle.is_orphaned() {
                 // As when the process is killed: there is no client left to notify.
                 return "the server around this world has stopped".into();
             }
-            if let Some(reason) = ended.or_else(|| self.reason_to_stop()) {
+            let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
+            let players = self.players.taken();
+            let stop = stop.or_else(|| self.lifecycle.reason_to_stop(players, tick, tick_hz));
+            if let Some(reason) = stop {
                 self.begin_close(reason);
                 // Sends the store requests that closing handlers made at once.
-                self.ask_store();
+                self.persister.ask_store(&mut self.world, &mut self.players);
             }
-            if self.has_closed()
-                && let Some(closing) = self.closing.take()
-            {
-                return self.stop(closing.reason);
+            if let Some(reason) = self.closed() {
+                self.finish();
+                return reason;
             }
         }
     }
@@ -276,7 +218,7 @@ impl Host {
     /// complete as the others: messages received in it are handled.
     fn tick(&mut self, began: Instant) -> Option<String> {
         let mut clock = StageClock::new(began);
-        if self.closing.is_none() {
+        if !self.lifecycle.is_closing() {
             // When closing, held messages are left to the next process: clients
             // send them again.
             self.take_held();
@@ -286,51 +228,57 @@ impl Host {
         let reads = clock.lap();
         if self.world.tick().is_multiple_of(self.world.tick_hz()) {
             self.world.set_wall_clock(unix_ms());
-            self.metrics.note_world(self.world.figures());
+            self.telemetry.metrics().note_world(self.world.figures());
         }
         let step = self.world.step();
-        self.place_arrivals();
+        self.social.place_arrivals(&mut self.world, &self.players);
         let report = step.scripts;
-        if self.closing.is_none() {
-            self.judge_scripts(report.last_tick_us);
+        if !self.lifecycle.is_closing() {
+            let (world, sessions) = (&mut self.world, &mut self.sessions);
+            self.scripts.judge(report.last_tick_us, world, sessions);
         }
-        recording::record(&mut self.settings.recording, &mut self.world);
+        self.reports.record(&mut self.world);
         clock.lap();
-        if !self.settings.persistence.is_persistent() {
-            // Operations that are never stored delay no answer.
-            self.settings.persistence.hold(&mut self.world);
-        }
-        self.answer_stored();
+        self.persister
+            .answer_persisted(&mut self.world, &mut self.sessions);
         self.deliver_outbox();
-        self.send_reconnected();
         // Including requests caused by the messages delivered in this tick.
-        self.ask_store();
-        self.persist();
-        self.notice_saving(began);
-        self.report_outside();
-        self.write_logs(began);
-        self.write_client_logs();
-        self.send_scene();
-        self.send_chunks();
-        let updates = self.send_updates(began, &mut clock);
+        self.persister.ask_store(&mut self.world, &mut self.players);
+        self.persister.persist(&self.world, &mut self.players);
+        if let Some(notice) = self.persister.notice_saving(began) {
+            self.sessions.send_to_players(&notice);
+        }
+        let unstored = self.persister.take_unstored();
+        self.reports.events(&mut self.world, unstored);
+        self.report_scripts(began);
+        self.reports
+            .forward_client_output(&self.world, &mut self.sessions, &self.players);
+        self.scene.send_next(&mut self.sessions);
+        terrain::send_chunks(&mut self.world, &mut self.sessions);
+        let mut context = UpdateContext {
+            world: &mut self.world,
+            sessions: &mut self.sessions,
+            players: &mut self.players,
+            metrics: self.telemetry.metrics(),
+            pressure: self.telemetry.pressure(),
+        };
+        let updates = self.updates.send(&mut context, began, &mut clock);
         self.tend_sessions(began);
         let tending = clock.lap();
 
-        let metrics = &self.metrics;
+        let metrics = self.telemetry.metrics();
+        metrics.script_bytes.set(report.memory_bytes as u64);
         metrics
-            .script_bytes
-            .store(report.memory_bytes as u64, Relaxed);
-        metrics.script_us.store(report.last_tick_us, Relaxed);
-        metrics.tick.store(self.world.tick(), Relaxed);
-        let times = StageTimes {
+            .script_seconds
+            .add(Duration::from_micros(report.last_tick_us));
+        metrics.ticks.set(self.world.tick().into());
+        self.telemetry.tick_took(&StageTimes {
             tick: micros(began.elapsed()),
             reads,
             step: step.times,
             snapshots: updates.snapshots,
             writes: updates.writes + tending,
-        };
-        metrics.tick_took(times);
-        self.last_second.note(&times, self.world.tick_hz());
+        });
         reason
     }
 
@@ -343,49 +291,60 @@ impl Host {
                 break;
             }
             match self.inbox.try_recv() {
-                Ok(Inbound::Open {
-                    encoding,
-                    ticket,
-                    carrier,
-                    permit,
-                }) => self.open(encoding, ticket, carrier, permit, now),
-                Ok(Inbound::ClientInput {
-                    connection_id,
-                    input,
-                }) => {
-                    self.handle_input(connection_id, input);
-                    self.sessions.settle(connection_id);
-                }
-                Ok(Inbound::Closed { connection_id }) => self.closed(connection_id, now),
-                Ok(Inbound::Reload { request, answer }) => {
-                    // The caller may have disconnected; the world has changed all
-                    // the same.
-                    let _ = answer.send(self.reload(&request));
-                }
-                Ok(Inbound::Outside { request, answer }) => self.answer_outside(request, answer),
-                Ok(Inbound::Signed { hash, signature }) => self.signed(&hash, signature),
-                Ok(Inbound::Store(answers)) => {
-                    self.settings.store.note_answers(answers.len());
-                    for answer in answers {
-                        self.world.store_answer(answer);
-                    }
-                }
-                Ok(Inbound::Persisted(stored)) => {
-                    self.world.ops_persisted(stored.seq());
-                    self.player_sessions.note_stored(stored.mark());
-                }
-                Ok(Inbound::Blocks { player_id, blocked }) => self.note_blocks(&player_id, blocked),
-                Ok(Inbound::Expel { player_id, reason }) => self.expel(&player_id, &reason),
-                Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
+                Ok(inbound) => self.take_message(inbound, now),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
-                    self.orphaned = true;
+                    self.lifecycle.orphan();
                     break;
                 }
             }
         }
         None
+    }
+
+    fn take_message(&mut self, inbound: Inbound, now: Instant) {
+        match inbound {
+            Inbound::Open {
+                encoding,
+                ticket,
+                carrier,
+                permit,
+            } => self.open(encoding, ticket, carrier, permit, now),
+            Inbound::ClientInput {
+                connection_id,
+                input,
+            } => {
+                self.handle_input(connection_id, input);
+                self.sessions.settle(connection_id);
+            }
+            Inbound::Closed { connection_id } => self.connection_closed(connection_id, now),
+            Inbound::Reload { request, answer } => {
+                // The caller may have disconnected; the world has changed all the
+                // same.
+                let _ = answer.send(self.reload(&request));
+            }
+            Inbound::Outside { request, answer } => self.answer_outside(request, answer),
+            Inbound::Signed { hash, signature } => {
+                self.scripts.signed(&hash, signature, &mut self.sessions);
+            }
+            Inbound::Store(answers) => self.persister.store_answered(answers, &mut self.world),
+            Inbound::Persisted(stored) => {
+                self.persister
+                    .persisted(stored, &mut self.world, &mut self.players);
+            }
+            Inbound::Blocks { player_id, blocked } => {
+                let number = self.players.of_player(&player_id);
+                if let Some(player) = number.and_then(|number| self.players.get_mut(number)) {
+                    // Players that were hidden here meanwhile stay hidden.
+                    player.blocked.extend(blocked);
+                }
+            }
+            Inbound::Expel { player_id, reason } => self.expel(&player_id, &reason),
+            Inbound::Drain => self.lifecycle.drain(),
+            // Ends the tick's reading.
+            Inbound::Stop { .. } => {}
+        }
     }
 
     fn open(
@@ -427,10 +386,11 @@ impl Host {
 
     /// Reads every socket that has data, once.
     fn read_sockets(&mut self, now: Instant) {
-        let now_s = now.duration_since(self.started).as_secs_f64();
+        let now_s = self.telemetry.seconds_at(now);
         let share = ReadingShare::new(Instant::now(), self.world.tick_hz(), READ_AT_ONCE);
         self.sockets.look();
-        let mut inputs = std::mem::take(&mut self.inputs);
+        // Messages of one socket; reused for its capacity.
+        let mut inputs = Vec::new();
         let mut messages = 0;
         for count in 0..self.sockets.ready_count() {
             if share.is_used_after(count, Instant::now) || messages > MESSAGES_PER_TICK {
@@ -447,13 +407,13 @@ impl Host {
             };
             let memory = self.sockets.memory();
             let moment = (now, now_s);
-            let reading =
-                connection.receive(ready.closed, moment, memory, &mut inputs, &self.metrics);
+            let metrics = self.telemetry.metrics();
+            let reading = connection.receive(ready.closed, moment, memory, &mut inputs, metrics);
             let round_trip = connection.take_round_trip();
             if let Some((player, time)) = session.player.as_ref().zip(round_trip) {
                 let ms = u16::try_from(time.as_millis()).unwrap_or(u16::MAX);
                 self.world.note_round_trip(player.number, ms);
-                self.metrics.round_trip_took(time);
+                metrics.round_trip_took(time);
             }
             messages += inputs.len();
             for input in inputs.drain(..) {
@@ -463,7 +423,7 @@ impl Host {
             match reading {
                 Reading::Drained => {}
                 Reading::More => self.sockets.again(ready.connection_id),
-                Reading::Gone => self.closed(ready.connection_id, now),
+                Reading::Gone => self.connection_closed(ready.connection_id, now),
                 Reading::Broken(code, cause, reason) => {
                     if let Some(session) = self.sessions.get_mut(ready.connection_id) {
                         session.kick_with(code, cause, &reason);
@@ -471,7 +431,6 @@ impl Host {
                 }
             }
         }
-        self.inputs = inputs;
     }
 
     /// Handles one input of a connection. What it queues for sending is noticed
@@ -499,136 +458,97 @@ impl Host {
                 session.answer(seq, Err(("flood", message)));
             }
             ClientInput::Broken(error) => {
-                let (code, cause) = error.ending();
-                session.kick_with(code, cause, &error.to_string());
+                session.kick_with(CloseCode::Policy, error.cause(), &error.to_string());
             }
         }
     }
 
     /// A connection was closed; its player may reconnect.
-    fn closed(&mut self, connection_id: ConnectionId, now: Instant) {
+    fn connection_closed(&mut self, connection_id: ConnectionId, now: Instant) {
         let Some(session) = self.sessions.remove(connection_id) else {
             return;
         };
         if let Some(cause) = session.kicked() {
-            self.metrics.kicked(cause);
+            self.telemetry.metrics().kicked(cause);
         }
         if let Connection::WebSocket(connection) = session.connection {
             self.sockets.part(connection, session.permit, now);
         }
-        let Some(player) = session.player else {
-            return;
-        };
-        let away = Place::away(self.world.tick(), self.world.tick_hz());
-        self.player_sessions.move_to(player.number, away);
-        self.world.set_connected(player.number, false);
-        self.came_or_went.push(player.number);
-        self.note_players();
+        if let Some(player) = session.player {
+            let away = Place::away(self.world.tick(), self.world.tick_hz());
+            self.players.move_to(player.number, away);
+            self.world.set_connected(player.number, false);
+        }
     }
 
     /// Removes a player from the world for good.
-    fn part(&mut self, number: PlayerNumber) {
-        if let Some(mut player_session) = self.player_sessions.remove(number) {
-            self.persist_leaving(number, &mut player_session);
-            self.settings
-                .admission
-                .spend(player_session.nonce, unix_s());
+    fn remove_player(&mut self, number: PlayerNumber) {
+        if let Some(mut player_session) = self.players.remove(number) {
+            self.persister
+                .player_leaves(number, &mut player_session, &self.world);
+            self.admission.spend(player_session.nonce, unix_s());
         }
         self.world.leave(number);
-        self.note_players();
     }
 
-    fn note_players(&mut self) {
-        self.presence_changed = true;
-        self.empty_since_tick = self.world.tick();
-    }
-
-    /// Once per tick, however many players joined and left in it.
-    fn report_presence(&mut self) {
-        if std::mem::take(&mut self.presence_changed) {
-            self.metrics.set_presence(Presence {
-                players: self.player_sessions.online(),
-                away: self.player_sessions.away(),
-                returned: self.settings.returning.returned().to_vec(),
-            });
+    /// Disconnects a player whom moderators have suspended.
+    fn expel(&mut self, player_id: &str, reason: &str) {
+        let Some(number) = self.players.of_player(player_id) else {
+            return;
+        };
+        let player_session = self.players.get(number);
+        let connection_id = player_session.and_then(PlayerSession::connection_id);
+        if let Some(session) = connection_id.and_then(|id| self.sessions.get_mut(id)) {
+            session.player = None;
+            session.kick(KickCause::Expelled, reason);
         }
+        // Their place is not reserved: coming back needs a new ticket.
+        self.remove_player(number);
     }
 
+    /// Switches the world to the scripts of a package.
+    fn reload(&mut self, request: &ReloadRequest) -> ReloadReply {
+        if self.lifecycle.is_closing() {
+            // The running scripts must finish in order; the next process has the
+            // new ones.
+            return ReloadReply {
+                version: self.world.script_version(),
+                errors: vec!["the world is closing; its next start has the new scripts".into()],
+                ..ReloadReply::default()
+            };
+        }
+        let reply = self
+            .scripts
+            .reload(request, &mut self.world, &mut self.sessions);
+        self.report_scripts(Instant::now());
+        reply
+    }
+
+    fn report_scripts(&mut self, now: Instant) {
+        let metrics = self.telemetry.metrics();
+        self.reports.script_output(&mut self.world, now, metrics);
+    }
+
+    /// Sends what the world has for players, and who disconnected and reconnected.
     fn deliver_outbox(&mut self) {
         for outgoing in self.world.take_outbox() {
             match outgoing.message {
-                ServerMessage::TerraformApplied(applied) => self.send_terraformed(applied),
-                message => self.deliver(outgoing.to, message, outgoing.reliable),
+                ServerMessage::TerraformApplied(applied) => {
+                    terrain::send_change(&self.world, &mut self.sessions, applied);
+                }
+                message => {
+                    let (to, reliable) = (outgoing.to, outgoing.reliable);
+                    self.players
+                        .deliver(&mut self.sessions, to, message, reliable);
+                }
             }
         }
-    }
-
-    /// Notifies all players of disconnects and reconnects.
-    fn send_reconnected(&mut self) {
         let changed = self.world.take_reconnected();
         if !changed.is_empty() {
-            self.deliver(None, ServerMessage::Presence(changed), true);
+            let message = ServerMessage::Presence(changed);
+            self.players
+                .deliver(&mut self.sessions, None, message, true);
         }
-    }
-
-    /// Sends a message to one player or to all. Reliable messages are stored until
-    /// they are acknowledged, and for disconnected players until they reconnect.
-    fn deliver(&mut self, to: Option<PlayerNumber>, message: ServerMessage, reliable: bool) {
-        let message = Arc::new(message);
-        // Encoded once for all binary clients.
-        let packet: Arc<[u8]> = packet::single(&*message).into();
-        let deaf = match &*message {
-            ServerMessage::Chat { player_id, .. } => {
-                social::deaf_to(&self.player_sessions, player_id)
-            }
-            _ => BTreeSet::new(),
-        };
-        let sessions = &mut self.sessions;
-        let mut send = |player_session: &mut PlayerSession| {
-            let session = player_session
-                .connection_id()
-                .and_then(|connection_id| sessions.get_mut(connection_id));
-            let takes = |session: &Session| reliable || !session.is_behind();
-            if !session.as_deref().map_or(reliable, takes) {
-                return;
-            }
-            if !message.is_counted() {
-                if let Some(session) = session {
-                    session.send_packet_or(&packet, &message);
-                }
-                return;
-            }
-            let reliable = ReliableMessage {
-                echo: player_session.answered(&message),
-                message: message.clone(),
-                packet: packet.clone(),
-            };
-            // A session that waits for its first snapshot gets the message after
-            // it.
-            let mut session = session.filter(|session| !session.awaits_snapshot());
-            let number = player_session.log.sent().wrapping_add(1);
-            match &mut session {
-                Some(session) if session.encoding == Encoding::Binary => {
-                    session.send_packet(&packet);
-                }
-                Some(session) => session.send_counted(&reliable, number),
-                None => {}
-            }
-            player_session.log.push(reliable, packet.len());
-            if session.is_some() {
-                player_session.log.mark_all_written();
-            }
-        };
-        match to {
-            Some(number) if deaf.contains(&number) => None,
-            Some(number) => self.player_sessions.get_mut(number).map(send),
-            None => {
-                let player_sessions = self.player_sessions.iter_mut();
-                let hearing = player_sessions.filter(|(number, _)| !deaf.contains(number));
-                hearing.for_each(|(_, player_session)| send(player_session));
-                None
-            }
-        };
     }
 
     /// Sends what is queued, and disconnects clients that are lost or late.
@@ -637,7 +557,7 @@ impl Host {
         let patience = HANDSHAKE_S * tick_hz;
         let mut lost = Vec::new();
         let (mut queued_bytes, mut slow_readers) = (0, 0);
-        let metrics = &self.metrics;
+        let metrics = self.telemetry.metrics();
         // Idle sessions are checked once a second, to see whether they are alive.
         let (turn, of) = (tick as usize, tick_hz.max(1) as usize);
         self.sessions
@@ -651,43 +571,90 @@ impl Host {
                     session.flush(now, metrics);
                 }
                 queued_bytes += session.connection.waiting_bytes() as u64;
-                slow_readers += u32::from(session.is_slow());
+                slow_readers += u64::from(session.is_slow());
                 if session.is_over() {
                     lost.push(connection_id);
                 }
             });
-        self.metrics.queued_bytes.store(queued_bytes, Relaxed);
-        self.metrics.slow_readers.store(slow_readers, Relaxed);
+        metrics.queued_bytes.set(queued_bytes);
+        metrics.slow_readers.set(slow_readers);
         for connection_id in lost {
-            self.closed(connection_id, now);
+            self.connection_closed(connection_id, now);
         }
-        self.sockets.tend_farewells(now, &self.metrics);
+        let metrics = self.telemetry.metrics();
+        self.sockets.tend_farewells(now, metrics);
         self.renew_tokens();
         let mut overdue = Vec::new();
-        if self.closing.is_none() {
-            self.player_sessions.overdue(tick, &mut overdue);
+        if !self.lifecycle.is_closing() {
+            self.players.overdue(tick, &mut overdue);
         }
         for number in overdue {
-            self.part(number);
+            self.remove_player(number);
         }
-        self.report_presence();
+        // Once per tick, however many players joined and left in it.
+        if self.players.take_changed() | self.persister.take_expired() {
+            self.telemetry.metrics().set_presence(Presence {
+                players: self.players.online(),
+                away: self.players.away(),
+                returned: self.persister.returning().returned().to_vec(),
+            });
+        }
     }
 
-    fn reason_to_stop(&self) -> Option<String> {
-        // No player is connected, and none may reconnect.
-        if self.player_sessions.taken() > 0 || self.closing.is_some() {
-            return None;
+    /// Begins to close the world: notifies and disconnects all players, and runs
+    /// `PlayerRemoving` and `World.OnClose` in scripts. The loop continues until
+    /// [`Host::closed`].
+    ///
+    /// Clients go first: what a player did after `PlayerRemoving` saved their
+    /// progress would be lost. Messages that were not handled are sent again to the
+    /// next process, and what scripts send now waits for them there.
+    fn begin_close(&mut self, reason: String) {
+        if self.lifecycle.is_closing() {
+            return;
         }
-        if self.draining {
-            return Some("drained".into());
+        let began = Instant::now();
+        for mut session in self.sessions.take_all() {
+            // Their places are persisted: a player who joins again continues where
+            // they were, on the next server.
+            session.send(&ServerMessage::Error {
+                code: "restarting".to_owned(),
+                message: reason.clone(),
+            });
+            session.kick(KickCause::Stopped, &reason);
+            session.flush(began, self.telemetry.metrics());
+            if let Connection::WebSocket(connection) = session.connection {
+                self.sockets.part(connection, session.permit, began);
+            }
         }
-        let empty_ticks = self.world.tick().saturating_sub(self.empty_since_tick);
-        let idle_stop_s = self.settings.idle_stop_s?;
-        (empty_ticks > idle_stop_s.saturating_mul(self.world.tick_hz()))
-            .then(|| format!("no player for {idle_stop_s} s"))
+        self.world.close();
+        self.lifecycle.close(reason, began);
     }
 
-    fn server_time_ms(&self) -> f64 {
-        self.started.elapsed().as_secs_f64() * 1000.0
+    /// Why the world was closed, once closing handlers have finished and all their
+    /// store requests are answered, or the time for it is up.
+    fn closed(&mut self) -> Option<String> {
+        let reason = self.lifecycle.closing()?.to_owned();
+        if self.world.has_closed() && self.persister.store_has_settled() {
+            return Some(reason);
+        }
+        let limit_s = self.lifecycle.exceeded_limit_s(Instant::now())?;
+        self.world.end_close(limit_s);
+        Some(reason)
+    }
+
+    /// The world has closed: hands what is left to storage, and gives clients a
+    /// moment to read the last message.
+    fn finish(&mut self) {
+        // What handlers did in the last moment.
+        self.deliver_outbox();
+        self.report_scripts(Instant::now());
+        self.reports.finish_recording(&mut self.world);
+        self.persister.finish(&mut self.world, &mut self.players);
+        let began = Instant::now();
+        let metrics = self.telemetry.metrics();
+        while self.sockets.tend_farewells(Instant::now(), metrics) > 0 && began.elapsed() < FAREWELL
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }

@@ -20,8 +20,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt as _;
 
+use crate::connection::{ConnectionPermit, ConnectionPermits};
 use crate::metrics::Metrics;
-use crate::transport::{ConnectionPermit, ConnectionPermits};
 
 /// How long a request's head may take to arrive, and the next one of the same
 /// connection to begin.

@@ -1,20 +1,18 @@
 //! Metrics of the game server, for heartbeats, `/metrics` and benchmarks.
 
-mod page;
+mod recent;
 mod ring;
-mod summary;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use frolic_metrics::{Counter, Gauge, Histogram, Seconds, Text, metrics};
 use frolic_protocol::message::LineReport;
 use frolic_world::{StepTimes, WorldFigures};
 use serde::Serialize;
 
-use self::page::Page;
-use self::summary::{ClientFigures, ClientSees, Measured, Quantiles};
+use self::recent::{Quantiles, RecentTicks};
 
 /// Why we closed connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,58 +67,47 @@ const REPORTED_CORRECTIONS_MAX: u32 = 240;
 const REPORTED_INPUTS_MAX: u32 = 1000;
 const REPORTED_MS_MAX: f32 = 60_000.0;
 
-/// Counters shared by the world's thread and the HTTP endpoints. The world's thread
-/// never waits for readers.
-#[derive(Default)]
-pub struct Metrics {
-    /// Held only to swap a pointer.
-    presence: Mutex<Arc<Presence>>,
-    /// Open connections, those without a player included.
-    pub connections: AtomicU32,
-    /// Current tick.
-    pub tick: AtomicU32,
-    /// Ticks that were dropped because the server was late.
-    pub ticks_dropped: AtomicU64,
-    /// Ticks that began more than half a tick late.
-    pub ticks_late: AtomicU64,
-    /// How far the server is from keeping up: 0 to 3.
-    pub pressure: AtomicU8,
-    /// Bytes sent to clients.
-    pub bytes_out: AtomicU64,
-    /// Bytes received from clients.
-    pub bytes_in: AtomicU64,
-    /// Bytes that are queued for clients.
-    pub queued_bytes: AtomicU64,
-    /// Clients that get fewer updates because they do not keep up.
-    pub slow_readers: AtomicU32,
-    /// Snapshots that were not made because a client did not read.
-    pub snapshots_skipped: AtomicU64,
-    /// Updates that had to wait for the next tick.
-    pub updates_deferred: AtomicU64,
-    /// Tickets that admitted a player.
-    pub tickets_used: AtomicU64,
-    /// Players who reconnected after losing their connection.
-    pub resumed: AtomicU64,
-    /// Errors that scripts raised.
-    pub script_errors: AtomicU64,
-    /// Memory of scripts.
-    pub script_bytes: AtomicU64,
-    /// Time of scripts in the last tick.
-    pub script_us: AtomicU64,
-    /// Sessions by WebTransport.
-    pub webtransport: AtomicU32,
-    /// Snapshots sent.
-    pub snapshots: AtomicU64,
-    /// Packets of snapshots that were sent unreliably.
-    pub packets: AtomicU64,
-    /// Those of them that clients did not acknowledge.
-    pub packets_lost: AtomicU64,
-    client_corrections: AtomicU64,
-    entities: AtomicU64,
-    waiting_inputs: AtomicU64,
-    repeated_inputs: AtomicU64,
-    kicks: [AtomicU64; KICK_CAUSES.len()],
-    measured: Measured,
+metrics! {
+    /// Figures shared by the world's thread and the HTTP endpoints. The world's thread
+    /// never waits for readers.
+    pub struct Metrics {
+        pub connections: Gauge = "connections", "Open connections, also of clients without a player.";
+        pub webtransport: Gauge = "webtransport_connections", "Connections by WebTransport; the others are WebSockets.";
+        pub ticks: Counter = "ticks_total", "The current tick.";
+        pub ticks_dropped: Counter = "ticks_dropped_total", "Ticks dropped because the server was late.";
+        pub ticks_late: Counter = "ticks_late_total", "Ticks that began more than half a tick late.";
+        tick_seconds: Histogram = "tick_seconds", "Duration of a tick.";
+        pub pressure: Gauge = "pressure", "How far the server is from keeping up, 0 to 3.";
+        pub bytes_out: Counter = "sent_bytes_total", "Bytes sent to clients.";
+        pub bytes_in: Counter = "received_bytes_total", "Bytes received from clients.";
+        pub queued_bytes: Gauge = "queued_bytes", "Bytes queued for clients.";
+        pub slow_readers: Gauge = "slow_readers", "Clients that get fewer updates because they do not keep up.";
+        pub snapshots: Counter = "snapshots_total", "Snapshots sent.";
+        pub snapshots_skipped: Counter = "snapshots_skipped_total", "Snapshots not made because a client did not read.";
+        pub updates_deferred: Counter = "updates_deferred_total", "Updates that had to wait for the next tick.";
+        pub packets: Counter = "snapshot_packets_total", "Packets of snapshots that were sent unreliably.";
+        pub packets_lost: Counter = "snapshot_packets_lost_total", "Packets of snapshots that clients did not acknowledge.";
+        pub tickets_used: Counter = "tickets_used_total", "Tickets that admitted a player.";
+        pub resumed: Counter = "resumed_total", "Players who reconnected after losing their connection.";
+        pub script_errors: Counter = "script_errors_total", "Errors raised by scripts.";
+        pub script_bytes: Gauge = "script_bytes", "Memory of scripts.";
+        pub script_seconds: Seconds = "script_seconds_total", "Time of scripts.";
+        entities: Gauge = "entities", "Entities in the world.";
+        waiting_inputs: Gauge = "waiting_inputs", "Inputs of all players that wait for their tick.";
+        repeated_inputs: Counter = "repeated_inputs_total", "Ticks that repeated a player's last input because the next had not arrived.";
+        round_trip_seconds: Histogram = "rtt_seconds", "Round trips to clients. Each connection is measured every few seconds.";
+        jitter_seconds: Histogram = "jitter_seconds", "Difference of a round trip from the one before it on the same connection.";
+        client_input_sequence: Gauge = "client_input_sequence", "Number of the newest input in the last client report.";
+        client_pending_inputs: Histogram = "client_pending_inputs", "Inputs that are not acknowledged, as clients report.";
+        client_snapshot_age_seconds: Histogram = "client_snapshot_age_seconds", "Age of the newest snapshot, as clients report.";
+        client_jitter_seconds: Histogram = "client_jitter_seconds", "Jitter of snapshot arrivals, as clients report.";
+        client_corrections: Counter = "client_corrections_total", "Corrections of predicted movement, as clients report.";
+    } and {
+        /// Locked only to swap a pointer.
+        presence: Mutex<Arc<Presence>>,
+        kicks: [Counter; KICK_CAUSES.len()],
+        recent: RecentTicks,
+    }
 }
 
 /// The players in the world at one moment.
@@ -154,9 +141,9 @@ pub struct Figures {
     /// Players in the world.
     pub players: u32,
     /// Open connections.
-    pub connections: u32,
+    pub connections: u64,
     /// Current tick.
-    pub tick: u32,
+    pub tick: u64,
     /// Median tick time of the last minute.
     pub tick_ms_p50: f32,
     /// 99th percentile of it.
@@ -169,7 +156,7 @@ pub struct Figures {
     /// Ticks that began late.
     pub ticks_late: u64,
     /// How far the server is from keeping up: 0 to 3.
-    pub pressure: u8,
+    pub pressure: u64,
     /// Bytes sent to clients.
     pub bytes_out: u64,
     /// Bytes received from clients.
@@ -177,7 +164,7 @@ pub struct Figures {
     /// Bytes that are queued for clients.
     pub queued_bytes: u64,
     /// Clients that get fewer updates because they do not keep up.
-    pub slow_readers: u32,
+    pub slow_readers: u64,
     /// Snapshots not made for them.
     pub snapshots_skipped: u64,
     /// Updates that had to wait for the next tick.
@@ -186,48 +173,40 @@ pub struct Figures {
     pub slow_reader_kicks: u64,
     /// Players who reconnected after losing their connection.
     pub resumed: u64,
-    /// Round trips to clients.
-    pub rtt_ms: Quantiles,
-    /// Difference of consecutive round trips of the same client.
-    pub jitter_ms: Quantiles,
-    /// The mean of that.
-    pub jitter_ms_mean: f32,
-    /// What clients report of their connections, by the names in the debug overlay.
-    pub clients: ClientFigures,
-    /// Total of the corrections they have reported.
-    pub client_corrections: u64,
 }
 
 impl Metrics {
     /// Records the duration of a tick.
     pub fn tick_took(&self, times: StageTimes) {
-        self.measured.tick(&times);
+        self.tick_seconds
+            .observe_duration(Duration::from_micros(times.tick.into()));
+        self.recent.note(&times);
     }
 
     /// Records a round trip to a client. Each connection is measured every few
     /// seconds.
     pub fn round_trip_took(&self, time: Duration) {
-        self.measured.round_trip(micros(time));
+        self.round_trip_seconds.observe_duration(time);
     }
 
     /// Records the difference from the previous round trip on the same connection.
     pub fn jitter_was(&self, difference: Duration) {
-        self.measured.jitter(micros(difference));
+        self.jitter_seconds.observe_duration(difference);
     }
 
     /// Records a client's connection report, and how many corrections are new in
     /// it. The values are untrusted: one client of many.
     pub fn client_reported(&self, report: &LineReport, corrections: u32) {
         let corrections = corrections.min(REPORTED_CORRECTIONS_MAX);
-        self.client_corrections
-            .fetch_add(u64::from(corrections), Relaxed);
-        let micros = |ms: f32| (ms.clamp(0.0, REPORTED_MS_MAX) * 1000.0) as u32;
-        self.measured.report(ClientSees {
-            input_seq: report.input_seq,
-            pending_inputs: report.pending_inputs.min(REPORTED_INPUTS_MAX),
-            snapshot_age_us: micros(report.snapshot_age_ms),
-            jitter_us: micros(report.jitter_ms),
-        });
+        self.client_corrections.add(corrections.into());
+        let seconds = |ms: f32| f64::from(ms.clamp(0.0, REPORTED_MS_MAX)) / 1000.0;
+        self.client_input_sequence.set(report.input_seq.into());
+        self.client_pending_inputs
+            .observe(report.pending_inputs.min(REPORTED_INPUTS_MAX).into());
+        self.client_snapshot_age_seconds
+            .observe(seconds(report.snapshot_age_ms));
+        self.client_jitter_seconds
+            .observe(seconds(report.jitter_ms));
     }
 
     /// Records which players are here.
@@ -249,232 +228,60 @@ impl Metrics {
 
     /// Records the state of the world.
     pub fn note_world(&self, world: WorldFigures) {
-        self.entities.store(world.entities as u64, Relaxed);
-        self.waiting_inputs
-            .store(world.waiting_inputs as u64, Relaxed);
-        self.repeated_inputs.store(world.repeated_inputs, Relaxed);
+        self.entities.set(world.entities as u64);
+        self.waiting_inputs.set(world.waiting_inputs as u64);
+        self.repeated_inputs.set(world.repeated_inputs);
     }
 
     /// Forgets the tick times: a benchmark's warm-up is over.
     pub fn forget_ticks(&self) {
-        self.measured.forget_ticks();
+        self.recent.forget();
     }
 
     /// Records a connection that we closed.
     pub fn kicked(&self, cause: KickCause) {
-        self.kicks[cause as usize].fetch_add(1, Relaxed);
+        self.kicks[cause as usize].add(1);
     }
 
     /// All figures. The endpoint is public: counters are read as they are, and what
     /// needs computation is up to a second old.
     pub fn figures(&self) -> Figures {
-        let summary = self.measured.summary(Instant::now());
+        let summary = self.recent.summary(Instant::now());
         Figures {
             players: self.presence().players,
-            connections: self.connections.load(Relaxed),
-            tick: self.tick.load(Relaxed),
+            connections: self.connections.value(),
+            tick: self.ticks.value(),
             tick_ms_p50: summary.tick.p50,
             tick_ms_p99: summary.tick.p99,
             stage_ms: summary.stages.clone(),
-            ticks_dropped: self.ticks_dropped.load(Relaxed),
-            ticks_late: self.ticks_late.load(Relaxed),
-            pressure: self.pressure.load(Relaxed),
-            bytes_out: self.bytes_out.load(Relaxed),
-            bytes_in: self.bytes_in.load(Relaxed),
-            queued_bytes: self.queued_bytes.load(Relaxed),
-            slow_readers: self.slow_readers.load(Relaxed),
-            snapshots_skipped: self.snapshots_skipped.load(Relaxed),
-            updates_deferred: self.updates_deferred.load(Relaxed),
-            slow_reader_kicks: self.kicks[KickCause::SlowReader as usize].load(Relaxed),
-            resumed: self.resumed.load(Relaxed),
-            rtt_ms: summary.round_trip,
-            jitter_ms: summary.jitter,
-            jitter_ms_mean: summary.jitter_mean,
-            clients: summary.clients,
-            client_corrections: self.client_corrections.load(Relaxed),
+            ticks_dropped: self.ticks_dropped.value(),
+            ticks_late: self.ticks_late.value(),
+            pressure: self.pressure.value(),
+            bytes_out: self.bytes_out.value(),
+            bytes_in: self.bytes_in.value(),
+            queued_bytes: self.queued_bytes.value(),
+            slow_readers: self.slow_readers.value(),
+            snapshots_skipped: self.snapshots_skipped.value(),
+            updates_deferred: self.updates_deferred.value(),
+            slow_reader_kicks: self.kicks[KickCause::SlowReader as usize].value(),
+            resumed: self.resumed.value(),
         }
     }
 
-    /// The Prometheus text format.
-    pub fn prometheus(&self) -> String {
-        let now = self.figures();
-        let load = |value: &AtomicU64| value.load(Relaxed);
-        let mut page = Page::default();
-        page.gauge("players", "Players in the world.", now.players as f64);
-        page.gauge("connections", "Open connections.", now.connections as f64);
-        page.counter("tick", "Current tick.", now.tick as f64);
-        page.gauge(
-            "tick_ms_p50",
-            "Median tick time of the last minute.",
-            now.tick_ms_p50 as f64,
-        );
-        page.gauge(
-            "tick_ms_p99",
-            "99th percentile of the tick time.",
-            now.tick_ms_p99 as f64,
-        );
-        page.counter(
-            "ticks_dropped_total",
-            "Ticks dropped because the server was late.",
-            now.ticks_dropped as f64,
-        );
-        page.counter(
-            "ticks_late_total",
-            "Ticks that began more than half a tick late.",
-            now.ticks_late as f64,
-        );
-        page.gauge(
-            "pressure",
-            "How hard it is to keep up, 0 to 3.",
-            now.pressure as f64,
-        );
-        page.counter(
-            "bytes_out_total",
-            "Bytes sent to clients.",
-            now.bytes_out as f64,
-        );
-        page.counter(
-            "bytes_in_total",
-            "Bytes received from clients.",
-            now.bytes_in as f64,
-        );
-        page.gauge(
-            "queued_bytes",
-            "Bytes that wait for clients to take them.",
-            now.queued_bytes as f64,
-        );
-        page.gauge(
-            "slow_readers",
-            "Clients that get fewer updates because they do not keep up.",
-            now.slow_readers as f64,
-        );
-        page.counter(
-            "snapshots_skipped_total",
-            "Snapshots not made for slow readers.",
-            now.snapshots_skipped as f64,
-        );
-        page.counter(
-            "updates_deferred_total",
-            "Updates that had to wait for the next tick.",
-            now.updates_deferred as f64,
-        );
-        page.counter(
-            "resumed_total",
-            "Players who came back after losing their connection.",
-            now.resumed as f64,
-        );
-        page.counter(
-            "script_errors_total",
-            "Errors raised by scripts.",
-            load(&self.script_errors) as f64,
-        );
-        page.gauge(
-            "script_bytes",
-            "Memory of scripts.",
-            load(&self.script_bytes) as f64,
-        );
-        page.gauge(
-            "script_us",
-            "Time of scripts in the last tick.",
-            load(&self.script_us) as f64,
-        );
-        page.gauge(
-            "webtransport",
-            "Connections by WebTransport; the others are WebSockets.",
-            self.webtransport.load(Relaxed) as f64,
-        );
-        page.gauge(
-            "entities",
-            "Things in the world.",
-            load(&self.entities) as f64,
-        );
-        page.gauge(
-            "waiting_inputs",
-            "Inputs of all players that wait for their tick.",
-            load(&self.waiting_inputs) as f64,
-        );
-        page.counter(
-            "repeated_inputs_total",
-            "Ticks that used a player's last input again: the next had not come.",
-            load(&self.repeated_inputs) as f64,
-        );
-        page.counter(
-            "snapshots_total",
-            "Snapshots sent.",
-            load(&self.snapshots) as f64,
-        );
-        page.counter(
-            "snapshot_packets_total",
-            "Packets of snapshots sent where they may be lost.",
-            load(&self.packets) as f64,
-        );
-        page.counter(
-            "snapshot_packets_lost_total",
-            "Packets of snapshots that clients did not acknowledge.",
-            load(&self.packets_lost) as f64,
-        );
-        page.heading(
-            "rtt_ms",
-            "Round trips to clients, as far as they were measured last.",
-            "gauge",
-        );
-        page.quantiles("rtt_ms", "", now.rtt_ms);
-        page.heading(
-            "jitter_ms",
-            "By how much round trips differ from those before them, of the same client.",
-            "gauge",
-        );
-        page.quantiles("jitter_ms", "", now.jitter_ms);
-        page.gauge(
-            "jitter_ms_mean",
-            "Mean difference of a round trip from the one before it.",
-            now.jitter_ms_mean as f64,
-        );
-        page.counter(
-            "client_corrections_total",
-            "Corrections of predicted movement, as clients report.",
-            now.client_corrections as f64,
-        );
-        let clients = now.clients;
-        for (name, help, figure) in [
-            (
-                "client_input_sequence",
-                "Numbers of the newest inputs, as clients report.",
-                clients.input_seq,
-            ),
-            (
-                "client_pending_inputs",
-                "Inputs that are not confirmed yet, as clients report.",
-                clients.pending_inputs,
-            ),
-            (
-                "client_snapshot_age_ms",
-                "Time since a snapshot came, as clients report.",
-                clients.snapshot_age_ms,
-            ),
-            (
-                "client_jitter_ms",
-                "By how much snapshots come early or late, as clients report.",
-                clients.jitter_ms,
-            ),
-        ] {
-            page.heading(name, help, "gauge");
-            page.quantiles(name, "", figure);
-        }
-        page.heading("kicks_total", "Connections ended by the server.", "counter");
+    /// Writes all metrics.
+    pub fn write(&self, text: &mut Text) {
+        text.gauge("players", "Players in the world.", self.presence().players);
+        self.write_metrics(text);
+        text.family("kicks_total", "counter", "Connections ended by the server.");
         for (cause, name) in KICK_CAUSES {
-            let count = self.kicks[cause as usize].load(Relaxed);
-            page.line("kicks_total", &format!("cause=\"{name}\""), count as f64);
+            let count = self.kicks[cause as usize].value();
+            text.sample("kicks_total", &[("cause", name)], count);
         }
-        page.heading(
-            "stage_ms",
-            "Time of a tick's stages in the last minute.",
-            "gauge",
-        );
-        for (stage, times) in &now.stage_ms {
-            page.quantiles("stage_ms", &format!("stage=\"{stage}\","), *times);
+        let (name, help) = ("tick_stage_seconds_total", "Time of the stages of ticks.");
+        text.family(name, "counter", help);
+        for (stage, seconds) in self.recent.totals() {
+            text.sample(name, &[("stage", stage)], seconds);
         }
-        page.finish()
     }
 }
 
@@ -507,6 +314,12 @@ pub fn micros(time: Duration) -> u32 {
 mod tests {
     use super::*;
 
+    fn text_of(metrics: &Metrics) -> String {
+        let mut text = Text::default();
+        metrics.write(&mut text);
+        text.finish()
+    }
+
     #[test]
     fn stages_and_kicks_are_reported_by_name() {
         let metrics = Metrics::default();
@@ -518,15 +331,17 @@ mod tests {
             });
         }
         metrics.kicked(KickCause::SlowReader);
-        let text = metrics.prometheus();
+        let text = text_of(&metrics);
         for line in [
-            "frolic_tick_ms_p99 99",
-            "frolic_stage_ms{stage=\"writes\",quantile=\"0.99\"} 0.99",
+            "frolic_tick_seconds_bucket{le=\"0.05\"} 50",
+            "frolic_tick_seconds_sum 5.05",
+            "frolic_tick_stage_seconds_total{stage=\"writes\"} 0.0505",
             "frolic_kicks_total{cause=\"slow_reader\"} 1",
             "frolic_kicks_total{cause=\"flood\"} 0",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }
+        assert_eq!(metrics.figures().tick_ms_p99, 99.0);
         for (index, (cause, _)) in KICK_CAUSES.iter().enumerate() {
             assert_eq!(*cause as usize, index, "counters are found by number");
         }
@@ -554,16 +369,16 @@ mod tests {
         let metrics = Metrics::default();
         let (mut near, mut far) = (Jitter::default(), Jitter::default());
         // Two steady connections with different latency: they are not compared.
-        for (line, ms) in [(&mut near, [20, 20, 24]), (&mut far, [200, 200, 192])] {
+        for (connection, ms) in [(&mut near, [20, 20, 24]), (&mut far, [200, 200, 192])] {
             let times = ms.map(Duration::from_millis);
-            let differences = times.into_iter().filter_map(|time| line.after(time));
+            let differences = times.into_iter().filter_map(|time| connection.after(time));
             differences.for_each(|difference| metrics.jitter_was(difference));
         }
-        let text = metrics.prometheus();
+        let text = text_of(&metrics);
         for line in [
-            "frolic_jitter_ms{quantile=\"0.5\"} 4",
-            "frolic_jitter_ms{quantile=\"0.99\"} 8",
-            "frolic_jitter_ms_mean 3",
+            "frolic_jitter_seconds_bucket{le=\"0.002\"} 2",
+            "frolic_jitter_seconds_bucket{le=\"0.01\"} 4",
+            "frolic_jitter_seconds_sum 0.012",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }

@@ -7,7 +7,6 @@
 
 mod figures;
 mod queue;
-mod stored;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,11 +19,11 @@ use tokio::task::JoinHandle;
 
 pub use figures::PersistenceFigures;
 pub use queue::PersistQueue;
-pub use stored::Stored;
 
 use crate::control_plane::ControlPlane;
-use crate::incoming::Inbound;
+use crate::inbox::Inbound;
 use crate::retry::{self, Failure, TRY};
+use crate::stored::Stored;
 
 /// A checkpoint replaces this many operations, so that the next start has little to
 /// replay.

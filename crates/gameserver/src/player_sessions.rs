@@ -1,13 +1,16 @@
 //! Player sessions: the players of a world, with or without a connection.
 
 mod calls;
+mod delivery;
 mod player_session;
+mod progress;
 
 use std::collections::BTreeMap;
 
 use frolic_world::PlayerNumber;
 
-pub use self::player_session::{Cut, Held, Place, PlayerSession, Turn};
+pub use self::player_session::{Held, Place, PlayerSession, Turn};
+pub use self::progress::Counted;
 
 /// Limit of disconnected players in a heartbeat; the places of more are not
 /// reserved.
@@ -21,6 +24,10 @@ pub struct PlayerSessions {
     /// Players who used their message quota in this tick, or have messages waiting:
     /// only their sessions are checked when the next tick begins.
     spoken: Vec<PlayerNumber>,
+    /// Players whose connection began or ended, until they are persisted.
+    came_or_went: Vec<PlayerNumber>,
+    /// A player joined, left or lost their connection.
+    changed: bool,
 }
 
 impl PlayerSessions {
@@ -34,6 +41,7 @@ impl PlayerSessions {
 
     /// Removes a player's session.
     pub fn remove(&mut self, number: PlayerNumber) -> Option<PlayerSession> {
+        self.changed = true;
         let player_session = self.by_number.remove(&number)?;
         self.online -= u32::from(player_session.connection_id().is_some());
         Some(player_session)
@@ -45,7 +53,30 @@ impl PlayerSessions {
             self.online -= u32::from(player_session.connection_id().is_some());
             player_session.place = place;
             self.online += u32::from(player_session.connection_id().is_some());
+            self.came_or_went.push(number);
+            self.changed = true;
         }
+    }
+
+    /// Whether a player joined, left or lost their connection since the last call.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Players whose connection began or ended since the last call.
+    pub fn take_came_or_went(&mut self) -> Vec<PlayerNumber> {
+        std::mem::take(&mut self.came_or_went)
+    }
+
+    /// Those of them whose session was never persisted.
+    pub fn take_newcomers(&mut self) -> Vec<PlayerNumber> {
+        let by_number = &self.by_number;
+        let is_new = |number: &mut PlayerNumber| {
+            let player_session = by_number.get(number);
+            player_session
+                .is_some_and(|player_session| player_session.progress.named_mark().is_none())
+        };
+        self.came_or_went.extract_if(.., is_new).collect()
     }
 
     /// A player's session.
@@ -100,6 +131,14 @@ impl PlayerSessions {
         self.find(|player_session| player_session.identity.player_id == player_id)
     }
 
+    /// The player with a persistent id, if they are connected.
+    pub fn connected(&self, player_id: &str) -> Option<PlayerNumber> {
+        self.find(|player_session| {
+            player_session.identity.player_id == player_id
+                && player_session.connection_id().is_some()
+        })
+    }
+
     /// The player that a resume token refers to.
     pub fn of_nonce(&self, nonce: &str) -> Option<PlayerNumber> {
         self.find(|player_session| !nonce.is_empty() && player_session.nonce == nonce)
@@ -149,7 +188,7 @@ impl PlayerSessions {
     /// Everything queued for persistence up to this mark is stored.
     pub fn note_stored(&mut self, mark: u64) {
         for player_session in self.by_number.values_mut() {
-            player_session.note_stored(mark);
+            player_session.progress.note_stored(mark);
         }
     }
 
@@ -173,7 +212,7 @@ mod tests {
 
     use super::*;
     use crate::admission::Identity;
-    use crate::incoming::ConnectionId;
+    use crate::connection::ConnectionId;
 
     fn player_session(player_id: &str, connection_id: ConnectionId) -> PlayerSession {
         let identity = Identity {

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::incoming::Inbound;
+use crate::inbox::Inbound;
 
 /// All scripts of a package as JSON.
 const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;

@@ -112,7 +112,7 @@ impl ClientScripts {
     }
 
     /// For the control plane.
-    pub fn press(&self, world: &World) -> ScriptRelease {
+    pub fn release(&self, world: &World) -> ScriptRelease {
         let contents = self.units.values();
         ScriptRelease {
             list: serde_json::to_string(&self.list).unwrap_or_default(),

@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
 use axum::routing::get;
 use axum::{Json, Router};
+use frolic_metrics::Text;
 use frolic_package::{Limits, Package, Triangles};
 use frolic_protocol::ServerMessage;
 use frolic_protocol::client_log::ClientPrints;
@@ -27,11 +27,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::admission::Admission;
 use crate::config::{GameServerConfig, WorldSource};
+use crate::connection::sockets::Sockets;
 use crate::console::{self, Console};
 use crate::control_plane::{ControlPlane, ControlPlaneError};
-use crate::host::{Host, HostSettings, Returning, unix_ms};
+use crate::host::{EncodedScene, Host, HostSettings, Returning, WorldIdentity, unix_ms};
 use crate::http;
-use crate::incoming::{INBOX_MESSAGES, Inbound};
+use crate::inbox::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
 use crate::metrics::Metrics;
 use crate::persistence::{PersistQueue, PersistenceClient, PersistenceFigures};
@@ -40,7 +41,6 @@ use crate::reload;
 use crate::scripts::ScriptRelease;
 use crate::social::BlockListClient;
 use crate::store::StoreClient;
-use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
@@ -50,7 +50,7 @@ const HEARTBEATS_MISSED_MAX: u32 = 30;
 /// Batches of events queued for the control plane; more are dropped.
 const NEWS_QUEUE_MAX: usize = 64;
 /// Manifests that may wait for their signature.
-const PRESSES_MAX: usize = 16;
+const RELEASES_MAX: usize = 16;
 /// The control plane stops idle worlds without racing a join; a world stops by
 /// itself only when the control plane did not.
 const IDLE_GRACE_S: u32 = 10;
@@ -142,7 +142,7 @@ pub async fn run(
     let (loaded, world_loaded) = oneshot::channel();
     let (ended, world_ended) = oneshot::channel();
     let world_metrics = metrics.clone();
-    let (press, presses) = mpsc::channel(PRESSES_MAX);
+    let (releases, release_queue) = mpsc::channel(RELEASES_MAX);
     let (news, news_queue) = mpsc::channel(NEWS_QUEUE_MAX);
     let confined = config.confined;
     let persistence_figures = Arc::new(PersistenceFigures::default());
@@ -171,7 +171,7 @@ pub async fn run(
     let console = Arc::new(Console::new(plan.client_prints.clone()));
     let settings = Settings {
         kill_after,
-        press: control_plane.as_ref().map(|_| press),
+        releases: control_plane.as_ref().map(|_| releases),
         news: control_plane.as_ref().map(|_| news),
         console: console.clone(),
         blocks: control_plane
@@ -198,25 +198,25 @@ pub async fn run(
                     return;
                 }
             };
-            let press = host.press();
+            let release = host.release();
             if confined {
                 lockdown::confine_world_thread();
             }
-            let _ = loaded.send(Ok(press));
+            let _ = loaded.send(Ok(release));
             let _ = ended.send(host.run());
         })
         .map_err(GameServerError::Thread)?;
-    let press = world_loaded
+    let release = world_loaded
         .await
         .map_err(|_| GameServerError::WorldDied)??;
-    store_scripts(config.script_folder.clone(), &press);
+    store_scripts(config.script_folder.clone(), &release);
     if let Some(control_plane) = &control_plane {
         // Before the first client: it would refuse an unsigned manifest.
-        let signature = control_plane.publish_scripts(&press).await?;
-        let hash = press.hash;
+        let signature = control_plane.publish_scripts(&release).await?;
+        let hash = release.hash;
         let _ = inbox.send(Inbound::Signed { hash, signature }).await;
         let folder = config.script_folder.clone();
-        let signing = sign_lists(control_plane.clone(), folder, presses, inbox.clone());
+        let signing = sign_lists(control_plane.clone(), folder, release_queue, inbox.clone());
         tokio::spawn(signing);
         tokio::spawn(post_news(control_plane.clone(), news_queue));
         learn_again(control_plane, &inbox).await;
@@ -337,13 +337,13 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
 async fn sign_lists(
     control_plane: ControlPlane,
     script_folder: Option<PathBuf>,
-    mut presses: mpsc::Receiver<ScriptRelease>,
+    mut releases: mpsc::Receiver<ScriptRelease>,
     inbox: mpsc::Sender<Inbound>,
 ) {
-    while let Some(press) = presses.recv().await {
-        match control_plane.publish_scripts(&press).await {
+    while let Some(release) = releases.recv().await {
+        match control_plane.publish_scripts(&release).await {
             Ok(signature) => {
-                let hash = press.hash.clone();
+                let hash = release.hash.clone();
                 if inbox
                     .send(Inbound::Signed { hash, signature })
                     .await
@@ -354,7 +354,7 @@ async fn sign_lists(
             }
             Err(error) => tracing::error!(%error, "new scripts run here, but no client gets them"),
         }
-        store_scripts(script_folder.clone(), &press);
+        store_scripts(script_folder.clone(), &release);
     }
 }
 
@@ -388,9 +388,9 @@ async fn learn_again(control_plane: &ControlPlane, inbox: &mpsc::Sender<Inbound>
 }
 
 /// Writes compiled scripts to disk; a failure is no reason to stop.
-fn store_scripts(folder: Option<PathBuf>, press: &ScriptRelease) {
+fn store_scripts(folder: Option<PathBuf>, release: &ScriptRelease) {
     if let Some(folder) = folder
-        && let Err(error) = press.script_dump.write(&folder)
+        && let Err(error) = release.script_dump.write(&folder)
     {
         tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not written");
     }
@@ -408,7 +408,7 @@ struct Settings {
     close_limit_s: u32,
     kill_after: Option<Duration>,
     record_folder: Option<PathBuf>,
-    press: Option<mpsc::Sender<ScriptRelease>>,
+    releases: Option<mpsc::Sender<ScriptRelease>>,
     news: Option<mpsc::Sender<OutsideNews>>,
     store: StoreClient,
     persistence: PersistenceClient,
@@ -435,7 +435,7 @@ impl Settings {
             close_limit_s: config.close_limit_s,
             kill_after: None,
             record_folder: config.record_folder.clone(),
-            press: None,
+            releases: None,
             news: None,
             store,
             persistence,
@@ -489,19 +489,24 @@ fn load(
     let host = HostSettings {
         admission: Admission::new(settings.world_id.clone(), plan.key, plan.epoch),
         filter_chat: plan.filter_chat,
-        world_id: settings.world_id,
-        room_code: plan.room_code,
+        identity: WorldIdentity {
+            world_id: settings.world_id,
+            room_code: plan.room_code,
+            players_max: settings.players_max,
+        },
         game_id: package.manifest.game.id.clone(),
         bundles: package.manifest.bundles.clone(),
-        press: settings.press,
-        players_max: settings.players_max,
+        releases: settings.releases,
         idle_stop_s: settings
             .stops_when_idle
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
         close_limit_s: settings.close_limit_s,
-        scene_texts: scene_texts(&scene_hash, &scene, &meshes),
-        scene: (scene_hash, compressed),
-        meshes,
+        scene: EncodedScene {
+            texts: scene_texts(&scene_hash, &scene, &meshes),
+            hash: scene_hash,
+            zstd: compressed,
+            meshes,
+        },
         recording,
         store: settings.store,
         persistence,
@@ -567,12 +572,13 @@ impl Figures {
             Some(control_plane) => token.is_some_and(|token| control_plane.is_token(token)),
             None => true,
         };
-        let mut text = self.metrics.prometheus();
-        text.push_str(&self.persistence.prometheus());
+        let mut text = Text::default();
+        self.metrics.write(&mut text);
+        self.persistence.write(&mut text);
         if trusted {
-            text.push_str(&self.console.prometheus());
+            self.console.write_metrics(&mut text);
         }
-        text
+        text.finish()
     }
 }
 
@@ -613,17 +619,17 @@ async fn heartbeats(
     loop {
         every.tick().await;
         let figures = metrics.figures();
-        let errors = metrics.script_errors.load(Relaxed);
+        let errors = metrics.script_errors.value();
         // A ticket used after this is reported in the next heartbeat, and its
         // player counts twice until then.
-        let arrivals = metrics.tickets_used.load(Relaxed);
+        let arrivals = metrics.tickets_used.value();
         let here = metrics.presence();
         let heartbeat = Heartbeat {
             players: here.players,
             arrived: (arrivals - arrivals_reported) as u32,
             away: here.away.clone(),
             returned: here.returned.clone(),
-            tick: figures.tick,
+            tick: figures.tick as u32,
             tick_ms_p99: figures.tick_ms_p99,
             script_errors: (errors - errors_sent) as u32,
         };

@@ -11,11 +11,10 @@ use frolic_protocol::resume::SentLog;
 use frolic_protocol::{ServerMessage, Welcome};
 use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, TerrainView, World};
 
-use crate::connection::{CloseCode, Connection};
-use crate::incoming::Encoding;
+use crate::connection::{CloseCode, Connection, ConnectionPermit};
+use crate::decoder::Encoding;
 use crate::metrics::{KickCause, Metrics};
 use crate::pace::Pace;
-use crate::transport::ConnectionPermit;
 
 /// Messages are gathered into packets of about this size; a proxy on the way may
 /// not accept larger ones.
@@ -159,6 +158,35 @@ pub enum View {
 }
 
 impl SessionPlayer {
+    /// A player who was just admitted. Third-party clients ask for the scene if they
+    /// want to draw it. They have no terrain generator either, so they ask for the
+    /// chunks they want.
+    pub fn new(number: PlayerNumber, encoding: Encoding, delivery: Delivery) -> Self {
+        let (view, terrain) = match encoding {
+            Encoding::Json => (
+                View::Json(JsonView::new(number)),
+                TerrainView::asking(number),
+            ),
+            Encoding::Binary => (
+                View::Binary(ClientView::new(number, delivery)),
+                TerrainView::new(number),
+            ),
+        };
+        Self {
+            number,
+            view,
+            terrain,
+            verified: BTreeSet::new(),
+            executed: 0,
+            verify_failed: false,
+            refused_inputs: 0,
+            has_received: false,
+            counted: Counted::default(),
+            reported: Reported::default(),
+            scene: None,
+        }
+    }
+
     /// Touches the memory that the next update begins with; see the caller.
     pub fn glance(&self) -> u32 {
         match &self.view {

@@ -4,9 +4,10 @@
 //! fit into a processor's caches. Sessions do not, and most have nothing to send in
 //! most ticks: those are not touched.
 
+use frolic_protocol::ServerMessage;
 use frolic_world::PlayerNumber;
 
-use crate::incoming::ConnectionId;
+use crate::connection::ConnectionId;
 use crate::session::Session;
 
 /// The sessions of all open connections.
@@ -115,6 +116,15 @@ impl Sessions {
         self.sessions.iter_mut().flatten()
     }
 
+    /// Sends a message to every player.
+    pub fn send_to_players(&mut self, message: &ServerMessage) {
+        for session in self.iter_mut() {
+            if session.player.is_some() {
+                session.send(message);
+            }
+        }
+    }
+
     /// Removes all sessions.
     pub fn take_all(&mut self) -> impl Iterator<Item = Session> + use<> {
         std::mem::take(self).sessions.into_iter().flatten()
@@ -171,14 +181,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::Instant;
 
-    use frolic_protocol::ServerMessage;
     use tokio::sync::{mpsc, oneshot};
 
     use super::*;
-    use crate::connection::{Connection, QuicConnection};
-    use crate::incoming::Encoding;
+    use crate::connection::{Connection, ConnectionPermits, QuicConnection};
+    use crate::decoder::Encoding;
     use crate::metrics::Metrics;
-    use crate::transport::ConnectionPermits;
 
     /// A connection that is never read, without a handshake yet.
     fn connect(sessions: &mut Sessions, permits: &ConnectionPermits) -> ConnectionId {

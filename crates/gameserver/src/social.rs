@@ -7,7 +7,7 @@ use frolic_protocol::fleet::BLOCKS_MAX;
 use tokio::sync::mpsc;
 
 use crate::control_plane::ControlPlane;
-use crate::incoming::Inbound;
+use crate::inbox::Inbound;
 use crate::retry::{self, Failure};
 
 /// Capacity of the request queue: more players than join at once.

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use self::worker::{BatchBuilder, StoreWorker, refusal};
 use crate::control_plane::ControlPlane;
-use crate::incoming::Inbound;
+use crate::inbox::Inbound;
 use crate::persistence::PersistQueue;
 
 /// Requests that may wait for the control plane.

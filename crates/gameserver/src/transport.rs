@@ -1,12 +1,8 @@
-//! The two transports. Both carry the same packets.
+//! Accepts connections of both transports, which carry the same packets.
 
 mod congestion;
-mod outbuffer;
-mod permits;
 mod quic;
-mod raw;
-pub mod socket;
-pub mod sockets;
+mod reader;
 pub mod websocket;
 pub mod webtransport;
 mod writer;
@@ -15,8 +11,8 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-pub use self::permits::{ConnectionPermit, ConnectionPermits};
-use crate::incoming::Inbound;
+use crate::connection::ConnectionPermits;
+use crate::inbox::Inbound;
 use crate::metrics::Metrics;
 
 /// What transports share.
@@ -26,7 +22,7 @@ pub struct Transports {
     pub inbox: mpsc::Sender<Inbound>,
     /// Counters.
     pub metrics: Arc<Metrics>,
-    /// ConnectionPermits for connections.
+    /// Permits for connections.
     pub permits: ConnectionPermits,
 }
 

@@ -1,9 +1,11 @@
 //! Rate limits, request timeouts and security headers.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
@@ -11,14 +13,15 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use frolic_protocol::token_bucket::{RateLimit, TokenBucket};
 use tokio::time::Instant;
 
 use crate::Platform;
 use crate::error::{ApiError, DatabaseFault};
 use crate::settings::LimitSettings;
 
-/// Maximum number of addresses with a bucket.
-const ADDRESSES_MAX: usize = 50_000;
+/// Maximum number of buckets of one kind.
+const BUCKETS_MAX: usize = 50_000;
 /// Factor on the rate limit of loopback addresses: bots, tests and benchmarks share
 /// one.
 const LOCAL_FACTOR: f64 = 20.0;
@@ -31,25 +34,67 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; script-src 'self' 'wa
     font-src 'self' data:; connect-src 'self' ws: wss: https:; worker-src 'self' blob:; \
     object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
 
-/// Token buckets per client network.
-pub struct RateLimiter {
-    burst: f64,
-    per_s: f64,
-    buckets: Mutex<HashMap<IpAddr, Bucket>>,
+/// Token buckets by key, a limited number of them.
+pub struct Buckets<K> {
+    limit: RateLimit,
+    since: Instant,
+    buckets: Mutex<HashMap<K, TokenBucket>>,
 }
 
-struct Bucket {
-    tokens: f64,
-    at: Instant,
+impl<K: Eq + Hash> Buckets<K> {
+    pub fn new(limit: RateLimit) -> Self {
+        Self {
+            limit,
+            since: Instant::now(),
+            buckets: Mutex::default(),
+        }
+    }
+
+    /// Takes one token of `key`; the limit is multiplied by `factor`.
+    ///
+    /// # Errors
+    /// The time until the next token is available.
+    pub fn take(&self, key: K, factor: f64, now: Instant) -> Result<(), Duration> {
+        let now_s = now.saturating_duration_since(self.since).as_secs_f64();
+        let mut buckets = self.lock();
+        if buckets.len() >= BUCKETS_MAX {
+            // Full buckets hold no information. When all buckets are in use, clear them:
+            // refusing every client or growing without bound would be worse.
+            buckets.retain(|_, bucket| !bucket.is_full(now_s));
+            if buckets.len() >= BUCKETS_MAX {
+                buckets.clear();
+            }
+        }
+        let limit = RateLimit {
+            burst: self.limit.burst * factor,
+            per_s: self.limit.per_s * factor,
+        };
+        let taken = buckets.entry(key).or_default().take(limit, 1.0, now_s);
+        taken.map_err(Duration::from_secs_f64)
+    }
+
+    /// Refills the bucket of `key`.
+    pub fn reset<Q: Eq + Hash + ?Sized>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, TokenBucket>> {
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
+
+/// Token buckets per client network.
+pub struct RateLimiter(Buckets<IpAddr>);
 
 impl RateLimiter {
     pub fn new(settings: &LimitSettings) -> Self {
-        Self {
+        Self(Buckets::new(RateLimit {
             burst: f64::from(settings.rate_burst.max(1)),
             per_s: settings.rate_per_s.max(0.001),
-            buckets: Mutex::default(),
-        }
+        }))
     }
 
     /// Takes one token of `address`.
@@ -62,30 +107,7 @@ impl RateLimiter {
         } else {
             1.0
         };
-        let (burst, per_s) = (self.burst * factor, self.per_s * factor);
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= ADDRESSES_MAX {
-            // Full buckets hold no information. When all buckets are in use, clear them:
-            // refusing every client or growing without bound would be worse.
-            let refill_s = self.burst / self.per_s;
-            buckets.retain(|_, b| now.duration_since(b.at).as_secs_f64() < refill_s);
-            if buckets.len() >= ADDRESSES_MAX {
-                buckets.clear();
-            }
-        }
-        let bucket = buckets.entry(network_of(address)).or_insert(Bucket {
-            tokens: burst,
-            at: now,
-        });
-        let refill = now.duration_since(bucket.at).as_secs_f64() * per_s;
-        bucket.tokens = (bucket.tokens + refill).min(burst);
-        bucket.at = now;
-        if bucket.tokens >= 1.0 {
-            bucket.tokens -= 1.0;
-            Ok(())
-        } else {
-            Err(Duration::from_secs_f64((1.0 - bucket.tokens) / per_s))
-        }
+        self.0.take(network_of(address), factor, now)
     }
 }
 

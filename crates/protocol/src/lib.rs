@@ -38,6 +38,7 @@ pub mod spell;
 pub mod store;
 pub mod terrain;
 pub mod ticket;
+pub mod token_bucket;
 pub mod value;
 pub mod websocket;
 

@@ -5,52 +5,35 @@
 //! limited.
 //!
 //! What is rejected is not recorded, so a replay does not see it. That must not
-//! affect what is accepted: strings are counted in integer fractions without a
-//! remainder, and a rejected request costs nothing.
+//! affect what is accepted: a rejected request costs nothing.
 
 use std::collections::HashMap;
 
 use frolic_protocol::Value;
+use frolic_protocol::token_bucket::{RateLimit, TokenBucket};
 
 use crate::player::PlayerNumber;
 
-/// Strings in a burst.
-const BURST: u64 = 512;
-/// Strings per second after that.
-const PER_SECOND: u64 = 1000;
+/// Strings that a player may send.
+const STRINGS: RateLimit = RateLimit {
+    burst: 512.0,
+    per_s: 1000.0,
+};
 
 /// The remaining quota of each player.
 #[derive(Debug, Default)]
 pub(crate) struct StringQuota {
-    left: HashMap<PlayerNumber, Allowance>,
-}
-
-#[derive(Debug)]
-struct Allowance {
-    /// In fractions of a string, as many as a second has ticks, so that the
-    /// refill per tick is an integer.
-    left: u64,
-    tick: u32,
+    left: HashMap<PlayerNumber, TokenBucket>,
 }
 
 impl StringQuota {
     /// Whether what a player sends at `tick` is within the quota.
     pub fn admit(&mut self, player: PlayerNumber, tick: u32, tick_hz: u32, args: &[Value]) -> bool {
-        let parts = u64::from(tick_hz.max(1));
-        let most = BURST * parts;
-        let full = Allowance { left: most, tick };
-        let allowance = self.left.entry(player).or_insert(full);
-        let ticks = tick.saturating_sub(allowance.tick);
-        allowance.left = (allowance.left + u64::from(ticks) * PER_SECOND).min(most);
-        allowance.tick = tick;
         // The name of the event counts as one.
         let strings = 1 + args.iter().map(strings_of).sum::<usize>();
-        let wanted = strings as u64 * parts;
-        let enough = wanted <= allowance.left;
-        if enough {
-            allowance.left -= wanted;
-        }
-        enough
+        let now_s = f64::from(tick) / f64::from(tick_hz.max(1));
+        let bucket = self.left.entry(player).or_default();
+        bucket.take(STRINGS, strings as f64, now_s).is_ok()
     }
 
     /// Removes a player.

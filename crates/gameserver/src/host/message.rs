@@ -1,30 +1,35 @@
 //! Handles messages of admitted players.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::Relaxed;
+use frolic_protocol::message::{BINARY_VERSION, LineReport, PROTOCOL_VERSION};
+use frolic_protocol::terrain::TerrainOp;
+use frolic_protocol::{ClientMessage, ServerMessage};
+use frolic_world::PlayerNumber;
 
-use frolic_protocol::message::{BINARY_VERSION, PROTOCOL_VERSION};
-use frolic_protocol::script::{MANIFEST_PATH, RunContext};
-use frolic_protocol::{ClientMessage, ServerMessage, filter};
-
-use frolic_world::{ChatRefusal, PlayerNumber};
-
-use super::{Host, Introduction};
-use crate::connection::CloseCode;
-use crate::incoming::{ConnectionId, Encoding};
-use crate::metrics::KickCause;
+use super::commits::Requester;
+use super::handshake::Introduction;
+use super::{Host, social, terrain};
+use crate::connection::{CloseCode, ConnectionId};
+use crate::decoder::Encoding;
+use crate::metrics::{KickCause, Metrics};
 use crate::player_sessions::{Held, PlayerSession, Turn};
-use crate::session::{Reported, Session, View};
+use crate::session::{Reported, Session, SessionPlayer, View};
 
-/// Scripts that may be requested at once.
-const SCRIPT_PATHS_MAX: usize = 1024;
-/// Characters of a requested path that an error repeats.
-const PATH_CHARS_MAX: usize = 80;
 /// Inputs that may find the queue full before the sender is warned, and kicked.
 const REFUSED_INPUTS_WARN: usize = 240;
 const REFUSED_INPUTS_KICK: usize = 1200;
 
+/// What a command is answered with: an error has a code and a text.
 pub(super) type Outcome = Result<(), (&'static str, String)>;
+
+/// A message of an admitted player.
+struct Request {
+    connection_id: ConnectionId,
+    number: PlayerNumber,
+    /// Number of the JSON command, to answer it.
+    seq: Option<u32>,
+    /// What the answer repeats.
+    echo: Option<Box<serde_json::Value>>,
+}
 
 impl Host {
     /// Handles one message; JSON commands are acknowledged or refused. `echo` is
@@ -36,6 +41,9 @@ impl Host {
         message: ClientMessage,
         echo: Option<Box<serde_json::Value>>,
     ) {
+        let Some(session) = self.sessions.get_quietly(connection_id) else {
+            return;
+        };
         if let ClientMessage::Handshake {
             version,
             ticket,
@@ -44,34 +52,17 @@ impl Host {
             received,
         } = message
         {
-            let encoding = self
-                .sessions
-                .get_quietly(connection_id)
-                .map(|session| session.encoding);
-            let spoken = match encoding {
-                Some(Encoding::Json) => PROTOCOL_VERSION,
-                _ => BINARY_VERSION,
-            };
-            if version == spoken {
-                let said = Introduction {
+            if speaks(session, seq, version) {
+                let introduction = Introduction {
                     ticket,
                     resume_token,
                     name,
                     received,
                 };
-                self.handshake(connection_id, seq, said);
-            } else if let Some(session) = self.sessions.get_mut(connection_id) {
-                let message = format!(
-                    "this server speaks version {spoken}, the client {version}; reload the page or update the client"
-                );
-                session.answer(seq, Err(("unsupported_version", message.clone())));
-                session.kick(KickCause::Refused, &message);
+                self.handshake(connection_id, seq, introduction);
             }
             return;
         }
-        let Some(session) = self.sessions.get_quietly(connection_id) else {
-            return;
-        };
         let Some(player) = &mut session.player else {
             let advice = "send session.handshake with a ticket first".to_owned();
             session.answer(seq, Err(("no_handshake", advice)));
@@ -79,51 +70,67 @@ impl Host {
         };
         let number = player.number;
         if !std::mem::replace(&mut player.has_received, true)
-            && let Some(player_session) = self.player_sessions.get_mut(number)
+            && let Some(player_session) = self.players.get_mut(number)
         {
             player_session.note_received();
         }
-        let outcome: Outcome = match message {
-            ClientMessage::Handshake { .. } => Ok(()),
-            counted if counted.is_counted() => {
-                let message = self.labelled(number, counted, echo);
-                let held = Held {
-                    connection_id,
-                    number: None,
-                    seq,
-                    message,
-                };
-                let Some(outcome) = self.counted(number, held) else {
-                    return;
-                };
-                outcome
+        let request = Request {
+            connection_id,
+            number,
+            seq,
+            echo,
+        };
+        if let Some(outcome) = self.perform(request, message)
+            && let Some(session) = self.sessions.get_quietly(connection_id)
+        {
+            session.answer(seq, outcome);
+        }
+    }
+
+    /// Does what a player asks for. None: the answer comes later, or there is none.
+    fn perform(&mut self, request: Request, message: ClientMessage) -> Option<Outcome> {
+        let Request {
+            connection_id,
+            number,
+            seq,
+            ..
+        } = request;
+        let session = self.sessions.get_quietly(connection_id)?;
+        Some(match message {
+            ClientMessage::Event { .. }
+            | ClientMessage::Invoke { .. }
+            | ClientMessage::Chat { .. } => return self.reliable(request, message),
+            ClientMessage::UnreliableEvent { name, args } => {
+                // Not acknowledged.
+                let _ = self.pass_on(number, None, ClientMessage::Event { name, args });
+                return None;
             }
             ClientMessage::Inputs { ack, shown, inputs } => {
                 let refused = self.world.receive_inputs(number, &inputs);
                 if let Some(shown) = shown {
                     self.world.note_shown(number, shown.tick, shown.fraction);
                 }
+                let player = session.player.as_mut()?;
                 if let Some(ack) = ack
-                    && let Some(player) = &mut session.player
                     && let View::Binary(view) = &mut player.view
                 {
-                    let lost = view.acknowledge(ack);
-                    self.metrics.packets_lost.fetch_add(lost as u64, Relaxed);
+                    let lost = view.acknowledge(ack) as u64;
+                    let metrics = self.telemetry.metrics();
+                    metrics.packets_lost.add(lost);
                 }
                 // A server that drops ticks has capacity for fewer inputs than an
                 // honest client sends: that is not the client's fault.
-                let to_blame = if self.pressure == 0 { refused } else { 0 };
-                let is_json = session.encoding == Encoding::Json;
-                note_refused(session, to_blame).and_then(|()| dropped_inputs(is_json, refused))
+                let keeps_up = self.telemetry.pressure() == 0;
+                note_refused(session, if keeps_up { refused } else { 0 })
+                    .and_then(|()| dropped_inputs(session.encoding, refused))
             }
             ClientMessage::SnapshotAck { tick } => {
-                if let Some(player) = &mut session.player
-                    && let View::Json(view) = &mut player.view
-                {
+                let player = session.player.as_mut()?;
+                if let View::Json(view) = &mut player.view {
                     view.acknowledge(tick);
                     let confirmed = player.counted.before(tick);
                     if let Some((confirmed, player_session)) =
-                        confirmed.zip(self.player_sessions.get_mut(number))
+                        confirmed.zip(self.players.get_mut(number))
                     {
                         player_session.confirm(confirmed);
                     }
@@ -131,72 +138,44 @@ impl Host {
                 Ok(())
             }
             ClientMessage::Ping { t, received } => {
-                let player_session = self.player_sessions.get_mut(number);
-                let persists = self.settings.persistence.persists();
+                let persists = self.persister.persists();
+                let player_session = self.players.get_mut(number);
                 let pong = ServerMessage::Pong {
                     t,
-                    server_time: self.started.elapsed().as_secs_f64() * 1000.0,
+                    server_time: self.telemetry.server_time_ms(),
                     tick: self.world.tick(),
                     received: player_session.map_or(0, |player_session| {
-                        player_session.log.confirm(received);
-                        player_session.counts |= received > 0;
-                        // The client discards what is acknowledged here, so it must
-                        // be persisted first, where anything is.
-                        if persists {
-                            player_session.stored_received
-                        } else {
-                            player_session.received
-                        }
+                        player_session.acknowledge(received, persists)
                     }),
                 };
-                session.send_echoing(&pong, echo.as_deref());
+                session.send_echoing(&pong, request.echo.as_deref());
                 Ok(())
             }
             ClientMessage::Report(report) => {
-                let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
-                if let Some(player) = &mut session.player
-                    // One per second, with tolerance for one that arrives a little
-                    // early.
-                    && tick.saturating_sub(player.reported.tick) >= tick_hz / 2
-                {
-                    let before = player.reported.corrections;
-                    let new = report.corrections.saturating_sub(before);
-                    player.reported = Reported {
-                        tick,
-                        corrections: report.corrections,
-                    };
-                    self.metrics.client_reported(&report, new);
-                }
+                let now = (self.world.tick(), self.world.tick_hz());
+                let player = session.player.as_mut()?;
+                note_report(player, &report, now, self.telemetry.metrics());
                 Ok(())
             }
             ClientMessage::AskFigures => {
-                let figures = self.last_second.figures().clone();
-                session.send(&ServerMessage::Figures(figures));
+                session.send(&ServerMessage::Figures(self.telemetry.figures()));
                 Ok(())
             }
             ClientMessage::Leave => {
                 session.answer(seq, Ok(()));
                 session.player = None;
                 session.kick(KickCause::Left, "goodbye");
-                self.part(number);
-                return;
+                self.remove_player(number);
+                return None;
             }
             ClientMessage::ScriptRequest { paths, from } => {
-                self.send_scripts(connection_id, &paths, from)
+                self.scripts.send(session, &paths, from)
             }
             ClientMessage::ScriptVerify {
                 path,
                 hash,
                 success,
-            } => self.script_verified(connection_id, path, &hash, success),
-            ClientMessage::UnreliableEvent { name, args } => {
-                // Unreliable events are not acknowledged.
-                let _ = self.speak(number, None, ClientMessage::Event { name, args });
-                return;
-            }
-            ClientMessage::Event { .. }
-            | ClientMessage::Invoke { .. }
-            | ClientMessage::Chat { .. } => Ok(()),
+            } => self.scripts.verified(session, path, &hash, success),
             ClientMessage::CastSpell {
                 spell_id,
                 revision_id,
@@ -205,65 +184,62 @@ impl Host {
                 .world
                 .cast(number, &spell_id, revision_id.as_deref(), params)
                 .map_err(|refusal| (refusal.code(), refusal.to_string())),
-            ClientMessage::Hide { player_id, hidden } => self.hide(number, player_id, hidden),
-            ClientMessage::Terraform(op) => {
-                match self.terraform_and_answer(connection_id, seq, number, &op) {
-                    Some(outcome) => outcome,
-                    None => return,
-                }
+            ClientMessage::Hide { player_id, hidden } => {
+                social::hide(self.players.get_mut(number)?, player_id, hidden)
             }
-            ClientMessage::ChunkRequest { chunk } => self.wish_chunk(connection_id, chunk),
-            ClientMessage::AskScene => self.ask_scene(connection_id),
+            ClientMessage::Terraform(op) => return self.terraform(request, &op),
+            ClientMessage::ChunkRequest { chunk } => {
+                terrain::request_chunk(&self.world, session, chunk)
+            }
+            ClientMessage::AskScene => {
+                let now = (self.world.tick(), self.world.tick_hz());
+                self.scene.request(connection_id, session, now)
+            }
             ClientMessage::Log(log) => {
-                self.take_client_log(number, log);
+                let id = &self.players.get(number)?.identity.player_id;
+                let revision = self.world.revision();
+                self.reports
+                    .client_output(number, id, log, &self.scripts, revision);
                 Ok(())
             }
-        };
-        if let Some(session) = self.sessions.get_quietly(connection_id) {
-            session.answer(seq, outcome);
-        }
-    }
-
-    /// A call with an id of the client's own gets a number for the world.
-    fn labelled(
-        &mut self,
-        number: PlayerNumber,
-        mut message: ClientMessage,
-        label: Option<Box<serde_json::Value>>,
-    ) -> ClientMessage {
-        if let ClientMessage::Invoke { id, .. } = &mut message
-            && let Some(label) = label
-            && let Some(player_session) = self.player_sessions.get_mut(number)
-        {
-            *id = player_session.calls.label(label);
-        }
-        message
+            // Handled before.
+            ClientMessage::Handshake { .. } => Ok(()),
+        })
     }
 
     /// Counts an event, a call or a chat message, and handles it now or, when many
-    /// arrive at once, in a later tick. None: it is answered then.
-    fn counted(&mut self, number: PlayerNumber, mut held: Held) -> Option<Outcome> {
-        let player_session = self.player_sessions.get_mut(number)?;
-        player_session.received = player_session.received.wrapping_add(1);
-        held.number = Some(player_session.received);
-        let which = held.number;
-        match self.player_sessions.take_turn(number, held)? {
-            Turn::Now(message) => Some(self.speak(number, which, message)),
+    /// arrive at once, in a later tick.
+    fn reliable(&mut self, request: Request, mut message: ClientMessage) -> Option<Outcome> {
+        let number = request.number;
+        let player_session = self.players.get_mut(number)?;
+        if let ClientMessage::Invoke { id, .. } = &mut message
+            && let Some(label) = request.echo
+        {
+            // A call with an id of the client's own gets a number for the world.
+            *id = player_session.calls.label(label);
+        }
+        let which = Some(player_session.count_received());
+        let held = Held {
+            connection_id: request.connection_id,
+            number: which,
+            seq: request.seq,
+            message,
+        };
+        match self.players.take_turn(number, held)? {
+            Turn::Now(message) => Some(self.pass_on(number, which, message)),
             Turn::Later => None,
-            Turn::Never => Some(taken(false)),
+            Turn::Never => Some(accepted(false)),
         }
     }
 
     /// A message that was dropped counts as received, or the client would send it
     /// again after a lost connection.
     pub(super) fn count_dropped(&mut self, connection_id: ConnectionId) {
-        let player = self
-            .sessions
-            .get(connection_id)
-            .and_then(|s| s.player.as_ref());
-        let player_session = player.and_then(|player| self.player_sessions.get_mut(player.number));
-        if let Some(player_session) = player_session {
-            player_session.received = player_session.received.wrapping_add(1);
+        let session = self.sessions.get(connection_id);
+        let player = session.and_then(|session| session.player.as_ref());
+        if let Some(player_session) = player.and_then(|player| self.players.get_mut(player.number))
+        {
+            player_session.count_received();
         }
     }
 
@@ -271,14 +247,14 @@ impl Host {
     /// disconnected since.
     pub(super) fn take_held(&mut self) {
         let mut waiting = Vec::new();
-        self.player_sessions.begin_tick(&mut waiting);
+        self.players.begin_tick(&mut waiting);
         for number in waiting {
             while let Some(held) = self
-                .player_sessions
+                .players
                 .get_mut(number)
                 .and_then(PlayerSession::next_held)
             {
-                let outcome = self.speak(number, held.number, held.message);
+                let outcome = self.pass_on(number, held.number, held.message);
                 if let Some(session) = self.sessions.get_mut(held.connection_id) {
                     session.answer(held.seq, outcome);
                 }
@@ -288,7 +264,7 @@ impl Host {
 
     /// Passes a message to the world; `which` is its number among the reliable
     /// messages.
-    fn speak(
+    fn pass_on(
         &mut self,
         number: PlayerNumber,
         which: Option<u32>,
@@ -297,124 +273,73 @@ impl Host {
         match message {
             ClientMessage::Event { name, args } => {
                 check_name(&name)?;
-                taken(self.world.receive_event(number, name, args))
+                accepted(self.world.receive_event(number, name, args))
             }
             ClientMessage::Invoke { id, name, args } => {
                 check_name(&name)?;
-                taken(self.world.receive_invoke(number, id, name, args))?;
-                if let Some(player_session) = self.player_sessions.get_mut(number) {
+                accepted(self.world.receive_invoke(number, id, name, args))?;
+                if let Some(player_session) = self.players.get_mut(number) {
                     player_session.calls.taken(id, which);
                 }
                 Ok(())
             }
-            ClientMessage::Chat { text } => self.chat(number, &text),
+            ClientMessage::Chat { text } => self.social.chat(&mut self.world, number, &text),
             _ => Ok(()),
         }
     }
 
-    fn send_scripts(
-        &mut self,
-        connection_id: ConnectionId,
-        paths: &[String],
-        from: u32,
-    ) -> Outcome {
-        if paths.len() > SCRIPT_PATHS_MAX {
-            return Err((
-                "too_many",
-                format!("ask for at most {SCRIPT_PATHS_MAX} scripts"),
-            ));
-        }
-        let Some(session) = self.sessions.get_mut(connection_id) else {
-            return Ok(());
-        };
-        // Repeated requests for the same script count once.
-        let mut sent = BTreeSet::new();
-        for path in paths.iter().filter(|path| sent.insert(path.as_str())) {
-            let Some(unit) = self.client_scripts.unit(path) else {
-                return Err(no_such_script(path));
-            };
-            if session.is_clogged() {
-                let advice = "too much waits for you already; read it and ask again".into();
-                return Err(("slow_reader", advice));
+    /// TERRAFORM_REQUEST. A client that numbers its commands is answered when the
+    /// change is persisted.
+    fn terraform(&mut self, request: Request, op: &TerrainOp) -> Option<Outcome> {
+        let done = self.world.terraform(request.number, op);
+        match (done, request.seq) {
+            (Err(error), _) => Some(Err((error.code(), error.to_string()))),
+            (Ok(_), None) => Some(Ok(())),
+            (Ok(None), Some(_)) => {
+                let message = "no block is different for it: there was nothing to change";
+                Some(Err(("nothing_changed", message.into())))
             }
-            match session.encoding {
-                Encoding::Binary => {
-                    for packet in unit.packets(from) {
-                        session.send_packet(packet);
-                    }
-                }
-                Encoding::Json => unit.messages(from).for_each(|piece| session.send(&piece)),
+            (Ok(Some(op)), Some(seq)) => {
+                let connection_id = request.connection_id;
+                let requester = Requester::Client { connection_id, seq };
+                self.persister.answer_after(op, requester);
+                None
             }
         }
-        Ok(())
     }
+}
 
-    /// Scripts run in the order of the manifest, each once all before it are there;
-    /// or all at once, when a client reports that it has them all.
-    fn script_verified(
-        &mut self,
-        connection_id: ConnectionId,
-        path: String,
-        hash: &str,
-        success: bool,
-    ) -> Outcome {
-        let Some(session) = self.sessions.get_mut(connection_id) else {
-            return Ok(());
-        };
-        let all = self.client_scripts.entries();
-        if path != MANIFEST_PATH && !all.iter().any(|entry| entry.path == path) {
-            return Err(no_such_script(&path));
-        }
-        if !success {
-            // Once: repeated reports must not fill the log.
-            if let Some(player) = &mut session.player
-                && !std::mem::replace(&mut player.verify_failed, true)
-            {
-                tracing::warn!(%path, "a client could not verify a script");
-            }
-            return Ok(());
-        }
-        if path == MANIFEST_PATH {
-            // For a manifest that has changed meanwhile: the next one is on its
-            // way.
-            if hash == self.client_scripts.hash() {
-                let run_context = RunContext::Client;
-                session.send(&ServerMessage::ExecuteScript { path, run_context });
-            }
-            return Ok(());
-        }
-        let scripts: Vec<_> = all.iter().filter(|entry| !entry.lazy).collect();
-        let mut due = Vec::new();
-        if let Some(player) = &mut session.player {
-            player.verified.insert(path);
-            while let Some(entry) = scripts.get(player.executed)
-                && player.verified.contains(&entry.path)
-            {
-                player.executed += 1;
-                due.push((entry.path.clone(), entry.run_context));
-            }
-        }
-        for (path, run_context) in due {
-            debug_assert_ne!(run_context, RunContext::Server);
-            session.send(&ServerMessage::ExecuteScript { path, run_context });
-        }
-        Ok(())
+/// Whether the client speaks our version of its encoding; refuses it otherwise.
+fn speaks(session: &mut Session, seq: Option<u32>, version: u16) -> bool {
+    let spoken = match session.encoding {
+        Encoding::Json => PROTOCOL_VERSION,
+        Encoding::Binary => BINARY_VERSION,
+    };
+    if version != spoken {
+        let message = format!(
+            "this server speaks version {spoken}, the client {version}; reload the page or update the client"
+        );
+        session.answer(seq, Err(("unsupported_version", message.clone())));
+        session.kick(KickCause::Refused, &message);
     }
+    version == spoken
+}
 
-    fn chat(&mut self, number: PlayerNumber, text: &str) -> Outcome {
-        let text = filter::plain_chat(text);
-        let text = match self.settings.filter_chat {
-            true => filter::mask_chat(&text),
-            false => text,
+/// Passes a client's report of its connection to the metrics: one per second, with
+/// tolerance for one that arrives a little early.
+fn note_report(
+    player: &mut SessionPlayer,
+    report: &LineReport,
+    (tick, tick_hz): (u32, u32),
+    metrics: &Metrics,
+) {
+    if tick.saturating_sub(player.reported.tick) >= tick_hz / 2 {
+        let before = player.reported.corrections;
+        player.reported = Reported {
+            tick,
+            corrections: report.corrections,
         };
-        self.world.receive_chat(number, &text).map_err(|refusal| {
-            let code = match refusal {
-                ChatRefusal::Length => "bad_chat",
-                ChatRefusal::TooFast => "chat_too_fast",
-                ChatRefusal::NotHere => "no_handshake",
-            };
-            (code, refusal.to_string())
-        })
+        metrics.client_reported(report, report.corrections.saturating_sub(before));
     }
 }
 
@@ -442,26 +367,20 @@ fn note_refused(session: &mut Session, refused: usize) -> Outcome {
 }
 
 /// JSON clients are notified of every batch that was not accepted completely.
-fn dropped_inputs(is_json: bool, refused: usize) -> Outcome {
-    if is_json && refused > 0 {
+fn dropped_inputs(encoding: Encoding, refused: usize) -> Outcome {
+    if encoding == Encoding::Json && refused > 0 {
         let message = format!("{refused} inputs were dropped: too many wait already");
         return Err(("inputs_dropped", message));
     }
     Ok(())
 }
 
-fn taken(taken: bool) -> Outcome {
-    if taken {
+fn accepted(accepted: bool) -> Outcome {
+    if accepted {
         return Ok(());
     }
     let message = "too many events at once; spread them over more ticks".into();
     Err(("events_dropped", message))
-}
-
-/// The path is untrusted: only as much is repeated as identifies it.
-fn no_such_script(path: &str) -> (&'static str, String) {
-    let path: String = path.chars().take(PATH_CHARS_MAX).collect();
-    ("no_such_script", format!("{path} is not in the manifest"))
 }
 
 fn check_name(name: &str) -> Outcome {

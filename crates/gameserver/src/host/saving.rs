@@ -1,11 +1,9 @@
 //! Notifies players when persistence is unusually slow: nothing accepted is lost,
 //! but nothing new is acknowledged meanwhile.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use frolic_protocol::ServerMessage;
-
-use super::Host;
 
 /// Players are notified when something waits this long to be stored.
 const DELAYED_AFTER: Duration = Duration::from_secs(3);
@@ -21,15 +19,23 @@ pub(super) struct SavingNotice {
 
 impl SavingNotice {
     /// The notice for all players, when something has waited this long.
-    fn update(&mut self, waited: Duration) -> Option<ServerMessage> {
-        let delayed = match self.delayed {
-            true => waited >= OVER_BELOW,
-            false => waited >= DELAYED_AFTER,
+    pub fn update(&mut self, waited: Duration) -> Option<ServerMessage> {
+        let limit = if self.delayed {
+            OVER_BELOW
+        } else {
+            DELAYED_AFTER
         };
+        let delayed = waited >= limit;
         if delayed == self.delayed {
             return None;
         }
         self.delayed = delayed;
+        let seconds = waited.as_secs_f64();
+        if delayed {
+            tracing::warn!(seconds, "saving is delayed");
+        } else {
+            tracing::info!("saving is up to date again");
+        }
         Some(ServerMessage::Saving { delayed })
     }
 
@@ -37,30 +43,6 @@ impl SavingNotice {
     pub fn for_newcomer(&self) -> Option<ServerMessage> {
         let delayed = self.delayed;
         delayed.then_some(ServerMessage::Saving { delayed })
-    }
-}
-
-impl Host {
-    /// Notifies all players when saving begins to be delayed, and when it no longer
-    /// is.
-    pub(super) fn notice_saving(&mut self, now: Instant) {
-        let since = self.settings.persistence.waiting_since();
-        let waited = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-        let Some(message) = self.saving.update(waited) else {
-            return;
-        };
-        let seconds = waited.as_secs_f64();
-        match message {
-            ServerMessage::Saving { delayed: true } => {
-                tracing::warn!(seconds, "saving is delayed");
-            }
-            _ => tracing::info!("saving is up to date again"),
-        }
-        for session in self.sessions.iter_mut() {
-            if session.player.is_some() {
-                session.send(&message);
-            }
-        }
     }
 }
 

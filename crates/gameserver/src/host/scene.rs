@@ -1,33 +1,83 @@
 //! The scene for clients that request it: JSON clients. Others get it with their
 //! welcome.
 
-use super::Host;
-use super::message::Outcome;
-use crate::incoming::{ConnectionId, Encoding};
-use crate::session::{AskedScene, Session};
+use std::collections::BTreeSet;
 
-/// A connection may ask again after so many seconds …
+use bytes::Bytes;
+use frolic_protocol::ServerMessage;
+use frolic_protocol::packet;
+
+use super::message::Outcome;
+use crate::connection::ConnectionId;
+use crate::decoder::Encoding;
+use crate::session::{AskedScene, Session};
+use crate::sessions::Sessions;
+
+/// A connection may ask again after this many seconds …
 const AGAIN_S: u64 = 10;
 /// … and after the time the scene takes at this rate: no command may make a server
 /// send much for little.
 const BYTES_PER_S: u64 = 64 * 1024;
 
-impl Host {
-    /// Sends the scene to a client, unless it was sent a moment ago.
-    pub(super) fn ask_scene(&mut self, connection_id: ConnectionId) -> Outcome {
-        let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
-        let bytes: usize = self.settings.scene_texts.iter().map(String::len).sum();
+/// The scene in the forms that clients get it in, encoded once for all.
+pub struct EncodedScene {
+    /// SHA-256 of the scene's text.
+    pub hash: String,
+    /// The compressed text.
+    pub zstd: Vec<u8>,
+    /// Compressed collision meshes of assets, by path: clients need them before the
+    /// scene.
+    pub meshes: Vec<(String, Vec<u8>)>,
+    /// Both as JSON.
+    pub texts: Vec<String>,
+}
+
+/// Sends the scene.
+pub(super) struct SceneServer {
+    /// The meshes and the scene, for binary clients.
+    packet: Bytes,
+    texts: Vec<String>,
+    /// JSON clients that have not received all of it.
+    readers: BTreeSet<ConnectionId>,
+}
+
+impl SceneServer {
+    /// A server of this scene.
+    pub fn new(scene: EncodedScene) -> Self {
+        let mut bytes = Vec::new();
+        for (asset, zstd) in scene.meshes {
+            packet::write(&mut bytes, &ServerMessage::Mesh { asset, zstd });
+        }
+        let (hash, zstd) = (scene.hash, scene.zstd);
+        packet::write(&mut bytes, &ServerMessage::Scene { hash, zstd });
+        Self {
+            packet: bytes.into(),
+            texts: scene.texts,
+            readers: BTreeSet::new(),
+        }
+    }
+
+    /// The whole scene for a binary client.
+    pub fn packet(&self) -> &[u8] {
+        &self.packet
+    }
+
+    /// Sends the scene to a client that asks for it, unless it did a moment ago.
+    pub fn request(
+        &mut self,
+        connection_id: ConnectionId,
+        session: &mut Session,
+        (tick, tick_hz): (u32, u32),
+    ) -> Outcome {
+        let bytes: usize = self.texts.iter().map(String::len).sum();
         let patience_s = again_after_s(bytes as u64);
-        let Some(session) = self.sessions.get_mut(connection_id) else {
-            return Ok(());
-        };
         let is_clogged = session.is_clogged();
         let encoding = session.encoding;
         let Some(player) = &mut session.player else {
             return Ok(());
         };
         let waited = |asked: AskedScene| u64::from(tick.saturating_sub(asked.tick));
-        if self.scene_readers.contains(&connection_id)
+        if self.readers.contains(&connection_id)
             || player
                 .scene
                 .is_some_and(|asked| waited(asked) < patience_s * u64::from(tick_hz))
@@ -42,17 +92,19 @@ impl Host {
         }
         player.scene = Some(AskedScene { tick, sent: 0 });
         match encoding {
-            Encoding::Binary => session.send_packet(&self.scene_packet),
-            Encoding::Json => self.scene_readers.push(connection_id),
+            Encoding::Binary => session.send_packet(&self.packet),
+            Encoding::Json => {
+                self.readers.insert(connection_id);
+            }
         }
         Ok(())
     }
 
     /// Sends the next piece to each client that waits for one and has read the
     /// last, so that no copies of the whole accumulate.
-    pub(super) fn send_scene(&mut self) {
-        let (texts, sessions) = (&self.settings.scene_texts, &mut self.sessions);
-        self.scene_readers.retain(|connection_id| {
+    pub fn send_next(&mut self, sessions: &mut Sessions) {
+        let texts = &self.texts;
+        self.readers.retain(|connection_id| {
             let session = sessions.get_mut(*connection_id);
             session.is_some_and(|session| send_next(session, texts))
         });

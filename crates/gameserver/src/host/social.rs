@@ -1,115 +1,102 @@
-//! Blocking, invitations and suspensions.
-
-use std::collections::BTreeSet;
+//! Chat, blocking and invitations.
 
 use frolic_protocol::avatar::AvatarLooks;
+use frolic_protocol::filter;
 use frolic_protocol::fleet::BLOCKS_MAX;
-use frolic_world::PlayerNumber;
+use frolic_world::{ChatRefusal, PlayerNumber, World};
 
-use super::Host;
+use super::message::Outcome;
 use crate::admission::Identity;
-use crate::metrics::KickCause;
 use crate::player_sessions::{PlayerSession, PlayerSessions};
+use crate::social::BlockListClient;
 
 /// Longest id of a player.
 const ID_BYTES_MAX: usize = 128;
 
-impl Host {
-    /// Applies the appearance of a player who has just joined, or came back with
-    /// another one.
-    pub(super) fn dress(&mut self, number: PlayerNumber, identity: &Identity) {
-        if let Some(character) = &identity.character {
-            let looks = AvatarLooks::from_json(&character.looks);
-            self.world.set_avatar(number, looks);
+/// What players have to do with each other.
+pub(super) struct Social {
+    /// Fetches the block lists of players.
+    blocks: BlockListClient,
+    /// Whether chat is filtered before any player reads it.
+    filter_chat: bool,
+    /// Players who joined by invitation since the last tick, and who invited them.
+    arrivals: Vec<(PlayerNumber, String)>,
+}
+
+impl Social {
+    /// No players yet.
+    pub fn new(blocks: BlockListClient, filter_chat: bool) -> Self {
+        Self {
+            blocks,
+            filter_chat,
+            arrivals: Vec::new(),
+        }
+    }
+
+    /// A player has joined, and not resumed.
+    pub fn joined(&mut self, number: PlayerNumber, identity: &Identity) {
+        self.blocks.ask(&identity.player_id);
+        if let Some(friend) = &identity.beside {
+            self.arrivals.push((number, friend.clone()));
         }
     }
 
     /// Places players who joined since the last tick beside their friends. After
     /// the step, so that scripts that place newcomers have done so.
-    pub(super) fn place_arrivals(&mut self) {
-        for (number, friend_id) in std::mem::take(&mut self.arrivals) {
-            if let Some(friend) = self.player_sessions.of_player(&friend_id) {
-                let placed = self.world.spawn_beside(number, friend);
+    pub fn place_arrivals(&mut self, world: &mut World, players: &PlayerSessions) {
+        for (number, friend_id) in self.arrivals.drain(..) {
+            if let Some(friend) = players.of_player(&friend_id) {
+                let placed = world.spawn_beside(number, friend);
                 tracing::debug!(number, friend, placed, "a player came by invitation");
             }
         }
     }
 
-    /// Hides the chat between two players, or shows it again.
-    pub(super) fn hide(
-        &mut self,
-        number: PlayerNumber,
-        player_id: String,
-        hidden: bool,
-    ) -> Result<(), (&'static str, String)> {
-        let Some(player_session) = self.player_sessions.get_mut(number) else {
-            return Ok(());
+    /// Passes a chat message to the world.
+    pub fn chat(&self, world: &mut World, number: PlayerNumber, text: &str) -> Outcome {
+        let text = filter::plain_chat(text);
+        let text = if self.filter_chat {
+            filter::mask_chat(&text)
+        } else {
+            text
         };
-        if !hidden {
-            player_session.blocked.remove(&player_id);
-            return Ok(());
-        }
-        if player_id.is_empty()
-            || player_id.len() > ID_BYTES_MAX
-            || player_id == player_session.identity.player_id
-        {
-            let advice = "give the id of another player".to_owned();
-            return Err(("bad_player", advice));
-        }
-        if player_session.blocked.len() >= BLOCKS_MAX {
-            let advice = format!("at most {BLOCKS_MAX} players can be hidden; show some again");
-            return Err(("too_many", advice));
-        }
-        player_session.blocked.insert(player_id);
-        Ok(())
-    }
-
-    /// Applies a player's block list from the platform.
-    pub(super) fn note_blocks(&mut self, player_id: &str, blocked: BTreeSet<String>) {
-        let number = self.player_sessions.of_player(player_id);
-        if let Some(player_session) = number.and_then(|number| self.player_sessions.get_mut(number))
-        {
-            // Players that were hidden here meanwhile stay hidden.
-            player_session.blocked.extend(blocked);
-        }
-    }
-
-    /// Disconnects a player whom moderators have suspended.
-    pub(super) fn expel(&mut self, player_id: &str, reason: &str) {
-        let Some(number) = self.player_sessions.of_player(player_id) else {
-            return;
-        };
-        let connection_id = self
-            .player_sessions
-            .get(number)
-            .and_then(PlayerSession::connection_id);
-        if let Some(session) =
-            connection_id.and_then(|connection_id| self.sessions.get_mut(connection_id))
-        {
-            session.player = None;
-            session.kick(KickCause::Expelled, reason);
-        }
-        // Their place is not reserved: coming back needs a new ticket.
-        self.part(number);
+        world.receive_chat(number, &text).map_err(|refusal| {
+            let code = match refusal {
+                ChatRefusal::Length => "bad_chat",
+                ChatRefusal::TooFast => "chat_too_fast",
+                ChatRefusal::NotHere => "no_handshake",
+            };
+            (code, refusal.to_string())
+        })
     }
 }
 
-/// The players from whom the chat of `speaker` is hidden.
-pub(super) fn deaf_to(player_sessions: &PlayerSessions, speaker: &str) -> BTreeSet<PlayerNumber> {
-    if speaker.is_empty() {
-        return BTreeSet::new();
+/// Applies the appearance of a player who has just joined, or came back with
+/// another one.
+pub(super) fn dress(world: &mut World, number: PlayerNumber, identity: &Identity) {
+    if let Some(character) = &identity.character {
+        let looks = AvatarLooks::from_json(&character.looks);
+        world.set_avatar(number, looks);
     }
-    let number = player_sessions.of_player(speaker);
-    let blocked = number
-        .and_then(|number| player_sessions.get(number))
-        .map(|player_session| &player_session.blocked);
-    player_sessions
-        .iter()
-        .filter(|(_, player_session)| {
-            let blocked =
-                blocked.is_some_and(|all| all.contains(&player_session.identity.player_id));
-            blocked || player_session.blocked.contains(speaker)
-        })
-        .map(|(number, _)| number)
-        .collect()
+}
+
+/// Hides the chat between two players, or shows it again.
+pub(super) fn hide(player_session: &mut PlayerSession, player_id: String, hidden: bool) -> Outcome {
+    if !hidden {
+        player_session.blocked.remove(&player_id);
+        return Ok(());
+    }
+    if player_id.is_empty()
+        || player_id.len() > ID_BYTES_MAX
+        || player_id == player_session.identity.player_id
+    {
+        let advice = "give the id of another player".to_owned();
+        return Err(("bad_player", advice));
+    }
+    if player_session.blocked.len() >= BLOCKS_MAX {
+        let advice = format!("at most {BLOCKS_MAX} players can be hidden; show some again");
+        return Err(("too_many", advice));
+    }
+    player_session.blocked.insert(player_id);
+    Ok(())
 }

@@ -4,15 +4,16 @@
 //! other: that cost less than small batches did (`bench/RESULTS.md`).
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::Host;
-use crate::incoming::ConnectionId;
-use crate::metrics::StageClock;
+use frolic_world::World;
+
+use crate::connection::ConnectionId;
+use crate::metrics::{Metrics, StageClock};
+use crate::player_sessions::PlayerSessions;
 use crate::pressure::PRESSURE_MAX;
 use crate::session::SessionPlayer;
-use crate::sessions::Update;
+use crate::sessions::{Sessions, Update};
 
 /// The fraction of a tick by which its updates must be made. The rest is sent in
 /// the next tick: a slow moment delays some updates by a tick instead of making the
@@ -79,8 +80,174 @@ impl Patience {
     }
 }
 
+/// What updates are made of, and who gets them.
+pub(super) struct UpdateContext<'a> {
+    pub world: &'a mut World,
+    pub sessions: &'a mut Sessions,
+    pub players: &'a mut PlayerSessions,
+    pub metrics: &'a Metrics,
+    /// How far the server is from keeping up, 0 to 3: snapshots are thinned by it.
+    pub pressure: u8,
+}
+
 impl Updates {
-    /// Whether so many were made that writing them takes until `by`.
+    /// Sends the updates that are due, as far as the time permits.
+    pub fn send(
+        &mut self,
+        cx: &mut UpdateContext<'_>,
+        began: Instant,
+        clock: &mut StageClock,
+    ) -> UpdatesTook {
+        let step = Duration::from_secs(1) / cx.world.tick_hz().max(1);
+        let by = |share: f32| began + step.mul_f32(share);
+        let (owed, owed_writes) = (self.waiting.len(), self.made.len());
+        let new = self.queue_due(cx);
+        if !self.waiting.is_empty() {
+            cx.world.collect_changes();
+        }
+        // A world that is always slow is late rather than silent: where updates are
+        // deferred twice, clients have versions of more ages, and share less.
+        let overdue = if cx.pressure < PRESSURE_MAX {
+            self.overdue
+        } else {
+            (owed, owed_writes)
+        };
+        let patience = Patience {
+            overdue: new + overdue.0,
+            owed: new + owed,
+            owed_by: by(OWED_BY),
+            by: by(UPDATES_BY),
+        };
+        let served = self.make(cx, &patience, began);
+        self.overdue.0 = patience.owed.saturating_sub(served);
+        let made = (self.made.len() - owed_writes) as u64;
+        cx.metrics.snapshots.add(made);
+        let snapshots = clock.lap();
+        let patience = Patience {
+            overdue: overdue.1,
+            owed: owed_writes,
+            owed_by: by(OWED_BY),
+            by: by(WRITES_BY),
+        };
+        let written = self.write(cx, &patience, began);
+        self.overdue.1 = owed_writes.saturating_sub(written);
+        let writes = clock.lap();
+        self.note_writes(written, writes);
+        let left = self.waiting.len() + self.made.len();
+        cx.metrics.updates_deferred.add(left as u64);
+        UpdatesTook { snapshots, writes }
+    }
+
+    /// Queues every session whose update is due in this tick: those without any
+    /// snapshot yet in front. Returns how many of those there are.
+    fn queue_due(&mut self, cx: &mut UpdateContext<'_>) -> usize {
+        let mut in_front = 0;
+        for (connection_id, viewer) in cx.sessions.viewers() {
+            let is_due = viewer.is_new || cx.world.update_is_due(viewer.number);
+            if !is_due || viewer.update != Update::NotDue {
+                continue;
+            }
+            viewer.update = Update::Due;
+            if viewer.is_new {
+                in_front += 1;
+                self.waiting.push_front(connection_id);
+            } else {
+                self.waiting.push_back(connection_id);
+            }
+        }
+        in_front
+    }
+
+    /// Makes updates while the time permits; returns for how many sessions.
+    fn make(&mut self, cx: &mut UpdateContext<'_>, patience: &Patience, now: Instant) -> usize {
+        let mut served = 0;
+        self.prefetch(cx);
+        while let Some(connection_id) = self.waiting.pop_front() {
+            self.make_one(connection_id, cx, now);
+            served += 1;
+            if served % AT_ONCE != 0 {
+                continue;
+            }
+            let by = patience.after(served);
+            if by.is_some_and(|by| self.are_enough(by)) {
+                break;
+            }
+            self.prefetch(cx);
+        }
+        served
+    }
+
+    /// Writes updates while the time permits; returns how many.
+    fn write(&mut self, cx: &mut UpdateContext<'_>, patience: &Patience, now: Instant) -> usize {
+        let mut written = 0;
+        for (connection_id, frames) in self.made.iter().zip(&mut self.frames) {
+            if let Some(viewer) = cx.sessions.viewer(*connection_id) {
+                viewer.update = Update::NotDue;
+            }
+            if let Some(session) = cx.sessions.get_quietly(*connection_id) {
+                session.flush(now, cx.metrics);
+                session.connection.exchange_buffer(frames);
+            }
+            cx.sessions.settle(*connection_id);
+            written += 1;
+            let by = patience.after(written).filter(|_| written % AT_ONCE == 0);
+            if by.is_some_and(|by| Instant::now() >= by) {
+                break;
+            }
+        }
+        self.made.drain(..written);
+        written
+    }
+
+    /// Prefetches the start of the next updates. The views of a crowd exceed the
+    /// cache, and memory serves many parallel reads nearly as fast as one; without
+    /// this, each update would wait for its own.
+    fn prefetch(&self, cx: &UpdateContext<'_>) {
+        let seen = self.waiting.iter().take(AT_ONCE).map(|connection_id| {
+            let player = cx.sessions.get(*connection_id)?.player.as_ref()?;
+            Some(player.glance() ^ cx.world.glance(player.number))
+        });
+        let seen: u32 = seen.flatten().fold(0, u32::wrapping_add);
+        std::hint::black_box(seen);
+    }
+
+    fn make_one(&mut self, connection_id: ConnectionId, cx: &mut UpdateContext<'_>, now: Instant) {
+        let Some(viewer) = cx.sessions.viewer(connection_id) else {
+            return;
+        };
+        viewer.update = Update::NotDue;
+        let Some(session) = cx.sessions.get_quietly(connection_id) else {
+            return;
+        };
+        let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
+            return;
+        };
+        let (number, is_new) = (player.number, player.is_new());
+        if !session.takes_update(now) {
+            cx.metrics.snapshots_skipped.add(1);
+            return;
+        }
+        let place = self.made.len();
+        self.made.push(connection_id);
+        if self.frames.len() <= place {
+            self.frames.push(Vec::new());
+        }
+        session.connection.exchange_buffer(&mut self.frames[place]);
+        session.exchange_packet(&mut self.packet);
+        session.send_snapshot(cx.world, cx.pressure);
+        if is_new && let Some(player_session) = cx.players.get_mut(number) {
+            session.send_unwritten(&mut player_session.log);
+        }
+        session.finish_packet();
+        session.exchange_packet(&mut self.packet);
+        let is_new = session.player.as_ref().is_some_and(SessionPlayer::is_new);
+        if let Some(viewer) = cx.sessions.viewer(connection_id) {
+            viewer.is_new = is_new;
+            viewer.update = Update::Made;
+        }
+    }
+
+    /// Whether writing what was made takes until `by`.
     fn are_enough(&self, by: Instant) -> bool {
         let made = u32::try_from(self.made.len()).unwrap_or(u32::MAX);
         Instant::now() + self.write_time.saturating_mul(made) >= by
@@ -92,153 +259,6 @@ impl Updates {
             let sample = sample.min(WRITE_TIME_MAX);
             self.write_time =
                 self.write_time.mul_f32(1.0 - SAMPLE_SHARE) + sample.mul_f32(SAMPLE_SHARE);
-        }
-    }
-}
-
-impl Host {
-    /// Sends the updates that are due, as far as the time permits.
-    pub(super) fn send_updates(&mut self, began: Instant, clock: &mut StageClock) -> UpdatesTook {
-        let step = Duration::from_secs(1) / self.world.tick_hz().max(1);
-        let by = |share: f32| began + step.mul_f32(share);
-        let mut updates = std::mem::take(&mut self.updates);
-        let (owed, owed_writes) = (updates.waiting.len(), updates.made.len());
-        let new = self.queue_due(&mut updates.waiting);
-        if !updates.waiting.is_empty() {
-            self.world.collect_changes();
-        }
-        // A world that is always slow is late rather than silent: where updates are
-        // deferred twice, clients have versions of more ages, and share less.
-        let overdue = if self.pressure < PRESSURE_MAX {
-            updates.overdue
-        } else {
-            (owed, owed_writes)
-        };
-        let patience = Patience {
-            overdue: new + overdue.0,
-            owed: new + owed,
-            owed_by: by(OWED_BY),
-            by: by(UPDATES_BY),
-        };
-        let mut served = 0;
-        self.glance_at(&updates.waiting);
-        while let Some(connection_id) = updates.waiting.pop_front() {
-            self.make_update(connection_id, &mut updates, began);
-            served += 1;
-            if served % AT_ONCE != 0 {
-                continue;
-            }
-            let by = patience.after(served);
-            if by.is_some_and(|by| updates.are_enough(by)) {
-                break;
-            }
-            self.glance_at(&updates.waiting);
-        }
-        updates.overdue.0 = patience.owed.saturating_sub(served);
-        let made = (updates.made.len() - owed_writes) as u64;
-        self.metrics.snapshots.fetch_add(made, Relaxed);
-        let snapshots = clock.lap();
-        let patience = Patience {
-            overdue: overdue.1,
-            owed: owed_writes,
-            owed_by: by(OWED_BY),
-            by: by(WRITES_BY),
-        };
-        let mut written = 0;
-        for (connection_id, frames) in updates.made.iter().zip(&mut updates.frames) {
-            if let Some(viewer) = self.sessions.viewer(*connection_id) {
-                viewer.update = Update::NotDue;
-            }
-            if let Some(session) = self.sessions.get_quietly(*connection_id) {
-                session.flush(began, &self.metrics);
-                session.connection.exchange_buffer(frames);
-            }
-            self.sessions.settle(*connection_id);
-            written += 1;
-            let by = patience.after(written).filter(|_| written % AT_ONCE == 0);
-            if by.is_some_and(|by| Instant::now() >= by) {
-                break;
-            }
-        }
-        updates.overdue.1 = owed_writes.saturating_sub(written);
-        let writes = clock.lap();
-        updates.note_writes(written, writes);
-        updates.made.drain(..written);
-        let left = updates.waiting.len() + updates.made.len();
-        self.metrics
-            .updates_deferred
-            .fetch_add(left as u64, Relaxed);
-        self.updates = updates;
-        UpdatesTook { snapshots, writes }
-    }
-
-    /// Queues every session whose update is due in this tick: those without any
-    /// snapshot yet in front. Returns how many of those there are.
-    fn queue_due(&mut self, waiting: &mut VecDeque<ConnectionId>) -> usize {
-        let mut in_front = 0;
-        for (connection_id, viewer) in self.sessions.viewers() {
-            let is_due = viewer.is_new || self.world.update_is_due(viewer.number);
-            if !is_due || viewer.update != Update::NotDue {
-                continue;
-            }
-            viewer.update = Update::Due;
-            if viewer.is_new {
-                in_front += 1;
-                waiting.push_front(connection_id);
-            } else {
-                waiting.push_back(connection_id);
-            }
-        }
-        in_front
-    }
-
-    /// Prefetches the start of the next updates. The views of a crowd exceed the
-    /// cache, and memory serves many parallel reads nearly as fast as one; without
-    /// this, each update would wait for its own.
-    fn glance_at(&self, waiting: &VecDeque<ConnectionId>) {
-        let seen = waiting.iter().take(AT_ONCE).map(|connection_id| {
-            let player = self.sessions.get(*connection_id)?.player.as_ref()?;
-            Some(player.glance() ^ self.world.glance(player.number))
-        });
-        let seen: u32 = seen.flatten().fold(0, u32::wrapping_add);
-        std::hint::black_box(seen);
-    }
-
-    fn make_update(&mut self, connection_id: ConnectionId, updates: &mut Updates, now: Instant) {
-        let Some(viewer) = self.sessions.viewer(connection_id) else {
-            return;
-        };
-        viewer.update = Update::NotDue;
-        let Some(session) = self.sessions.get_quietly(connection_id) else {
-            return;
-        };
-        let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
-            return;
-        };
-        let (number, is_new) = (player.number, player.is_new());
-        if !session.takes_update(now) {
-            self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
-            return;
-        }
-        let place = updates.made.len();
-        updates.made.push(connection_id);
-        if updates.frames.len() <= place {
-            updates.frames.push(Vec::new());
-        }
-        session
-            .connection
-            .exchange_buffer(&mut updates.frames[place]);
-        session.exchange_packet(&mut updates.packet);
-        session.send_snapshot(&mut self.world, self.pressure);
-        if is_new && let Some(player_session) = self.player_sessions.get_mut(number) {
-            session.send_unwritten(&mut player_session.log);
-        }
-        session.finish_packet();
-        session.exchange_packet(&mut updates.packet);
-        let is_new = session.player.as_ref().is_some_and(SessionPlayer::is_new);
-        if let Some(viewer) = self.sessions.viewer(connection_id) {
-            viewer.is_new = is_new;
-            viewer.update = Update::Made;
         }
     }
 }

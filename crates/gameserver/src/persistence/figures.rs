@@ -1,133 +1,78 @@
-//! Latency of persistence, for `/metrics`.
+//! Metrics of persistence.
 
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use frolic_metrics::{Gauge, Histogram, Text, metrics};
 use frolic_protocol::persist::PersistBatch;
 
-/// Upper bounds of the histogram, in milliseconds.
-const BUCKETS_MS: [u64; 9] = [2, 5, 10, 20, 50, 100, 250, 1000, 5000];
+metrics! {
+    /// Persistence metrics.
+    pub struct PersistenceFigures {
+        op_seconds: Histogram = "op_persist_seconds", "Time from an operation to its commit.";
+        batch_seconds: Histogram = "persist_batch_seconds", "Duration of a persisted batch, one transaction each.";
+        ops_waiting: Gauge = "ops_waiting", "Operations that wait to be persisted.";
+    } and {
+        last: Mutex<Last>,
+    }
+}
 
-/// Persistence counters.
+/// What was persisted last.
 #[derive(Default)]
-pub struct PersistenceFigures {
-    ops_waiting: AtomicU64,
-    ops: AtomicU64,
-    ops_us: AtomicU64,
-    buckets: [AtomicU64; BUCKETS_MS.len()],
-    batches: AtomicU64,
-    batches_us: AtomicU64,
-    players_at: Mutex<Option<Instant>>,
-    checkpoint: Mutex<Option<(Instant, u64)>>,
+struct Last {
+    players_at: Option<Instant>,
+    checkpoint: Option<(Instant, u64)>,
 }
 
 impl PersistenceFigures {
     /// Records the number of waiting operations.
     pub fn waiting(&self, ops: usize) {
-        self.ops_waiting.store(ops as u64, Relaxed);
+        self.ops_waiting.set(ops as u64);
     }
 
     /// An operation was stored, `after` this long.
     pub fn op_persisted(&self, after: Duration) {
-        self.ops.fetch_add(1, Relaxed);
-        self.ops_us.fetch_add(micros(after), Relaxed);
-        for (bucket, limit) in self.buckets.iter().zip(BUCKETS_MS) {
-            if after <= Duration::from_millis(limit) {
-                bucket.fetch_add(1, Relaxed);
-            }
-        }
+        self.op_seconds.observe_duration(after);
     }
 
     /// A batch was stored.
     pub fn stored(&self, batch: &PersistBatch, took: Duration) {
-        self.batches.fetch_add(1, Relaxed);
-        self.batches_us.fetch_add(micros(took), Relaxed);
+        self.batch_seconds.observe_duration(took);
         let now = Instant::now();
+        let mut last = self.last();
         if !batch.players.is_empty() {
-            *lock(&self.players_at) = Some(now);
+            last.players_at = Some(now);
         }
         if let Some(checkpoint) = &batch.checkpoint {
-            *lock(&self.checkpoint) = Some((now, checkpoint.seq));
+            last.checkpoint = Some((now, checkpoint.seq));
         }
     }
 
-    /// In the Prometheus text format.
-    pub fn prometheus(&self) -> String {
-        let mut text = String::new();
-        let name = "frolic_op_keep_seconds";
-        head(
-            &mut text,
-            name,
-            "histogram",
-            "Time from an operation to its commit on disk",
-        );
-        for (bucket, limit) in self.buckets.iter().zip(BUCKETS_MS) {
-            let (seconds, count) = (limit as f64 / 1000.0, bucket.load(Relaxed));
-            let _ = writeln!(text, "{name}_bucket{{le=\"{seconds}\"}} {count}");
-        }
-        let ops = self.ops.load(Relaxed);
-        let sum = Duration::from_micros(self.ops_us.load(Relaxed)).as_secs_f64();
-        let _ = writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {ops}");
-        let _ = writeln!(text, "{name}_sum {sum}\n{name}_count {ops}");
-        let name = "frolic_keep_batch_seconds";
-        head(
-            &mut text,
-            name,
-            "summary",
-            "Persisted batches, one transaction each",
-        );
-        let sum = Duration::from_micros(self.batches_us.load(Relaxed)).as_secs_f64();
-        let batches = self.batches.load(Relaxed);
-        let _ = writeln!(text, "{name}_sum {sum}\n{name}_count {batches}");
-        let waiting = self.ops_waiting.load(Relaxed);
-        gauge(
-            &mut text,
-            "frolic_ops_waiting",
-            "Operations waiting to be persisted",
-            waiting,
-        );
-        // Ages only once there is one: no figure is better than a wrong one.
-        if let Some(at) = *lock(&self.players_at) {
-            let age = at.elapsed().as_secs_f64();
-            let help = "Since players were last stored";
-            gauge(&mut text, "frolic_player_checkpoint_age_seconds", help, age);
-        }
-        if let Some((at, seq)) = *lock(&self.checkpoint) {
-            let age = at.elapsed().as_secs_f64();
-            gauge(
-                &mut text,
-                "frolic_checkpoint_age_seconds",
-                "Since the last checkpoint of the world",
-                age,
+    /// Writes all metrics. Ages only once there is one: no figure is better than a
+    /// wrong one.
+    pub fn write(&self, text: &mut Text) {
+        self.write_metrics(text);
+        let last = self.last();
+        if let Some(at) = last.players_at {
+            let (name, help) = (
+                "player_checkpoint_age_seconds",
+                "Since players were last stored.",
             );
-            gauge(
-                &mut text,
-                "frolic_checkpoint_seq",
-                "The last operation in it",
-                seq,
-            );
+            text.gauge(name, help, at.elapsed().as_secs_f64());
         }
-        text
+        if let Some((at, seq)) = last.checkpoint {
+            let (name, help) = (
+                "checkpoint_age_seconds",
+                "Since the last checkpoint of the world.",
+            );
+            text.gauge(name, help, at.elapsed().as_secs_f64());
+            text.gauge("checkpoint_seq", "The last operation in it.", seq);
+        }
     }
-}
 
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn head(text: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-}
-
-fn gauge(text: &mut String, name: &str, help: &str, value: impl std::fmt::Display) {
-    head(text, name, "gauge", help);
-    let _ = writeln!(text, "{name} {value}");
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -138,11 +83,13 @@ mod tests {
     fn an_operation_is_counted_where_it_belongs() {
         let figures = PersistenceFigures::default();
         figures.op_persisted(Duration::from_millis(7));
-        let text = figures.prometheus();
+        let mut text = Text::default();
+        figures.write(&mut text);
+        let text = text.finish();
         for line in [
-            "frolic_op_keep_seconds_bucket{le=\"0.005\"} 0",
-            "frolic_op_keep_seconds_bucket{le=\"0.01\"} 1",
-            "frolic_op_keep_seconds_count 1",
+            "frolic_op_persist_seconds_bucket{le=\"0.005\"} 0",
+            "frolic_op_persist_seconds_bucket{le=\"0.01\"} 1",
+            "frolic_op_persist_seconds_count 1",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }

@@ -11,7 +11,7 @@ use frolic_protocol::persist::{BATCH_OPS_MAX, Checkpoint, PersistBatch, SavedPla
 use tokio::sync::{Notify, watch};
 
 use super::figures::PersistenceFigures;
-use super::stored::Stored;
+use crate::stored::Stored;
 
 /// Filled by the world's thread, drained by a task.
 pub struct PersistQueue {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use frolic_protocol::resume::PersistedCall;
 
-use super::player_session::Cut;
+use super::progress::Cut;
 
 /// Labelled calls that may wait to be handled.
 const LABELS_MAX: usize = 512;

@@ -12,9 +12,10 @@ use frolic_protocol::{ClientMessage, ServerMessage};
 use frolic_scene::SceneEntity;
 
 use super::calls::{Calls, Label};
-use crate::admission::{Identity, new_nonce};
+use super::progress::{Cut, Progress};
+use crate::admission::{Admission, Identity, new_nonce};
+use crate::connection::ConnectionId;
 use crate::flood::BURST;
-use crate::incoming::ConnectionId;
 use crate::session::ReliableMessage;
 
 /// A lost connection can be resumed for this long.
@@ -36,27 +37,6 @@ const OVERHEAD_BYTES: usize = 16;
 const CALLS_SHARE: usize = 4;
 /// The answer to a call that an earlier process of the world accepted.
 const NEVER_ANSWERED: &str = "the server was restarted before it answered; call again";
-
-/// A moment of a session, by the counts of both sides: everything persisted of a
-/// session must be of one moment. A message that is sent again is answered again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
-    /// How many reliable messages of the player had been handled.
-    pub received: u32,
-    /// Number of the newest reliable message to the player.
-    pub sent: u32,
-}
-
-impl Cut {
-    /// The later one.
-    #[must_use]
-    pub fn max(self, other: Self) -> Self {
-        Self {
-            received: self.received.max(other.received),
-            sent: self.sent.max(other.sent),
-        }
-    }
-}
 
 /// The session of one player.
 pub struct PlayerSession {
@@ -84,21 +64,8 @@ pub struct PlayerSession {
     pub confirms: bool,
     /// How many reliable messages were received from the player.
     pub received: u32,
-    /// The moment of the player's last checkpoint, and the mark of the queue it was
-    /// put on.
-    pub persisted: Cut,
-    /// See [`persisted`](Self::persisted).
-    pub persisted_mark: u64,
-    /// The mark of the first queue that has the session by this name; none while it
-    /// was never queued.
-    pub named_mark: Option<u64>,
-    /// How many messages are known to be persisted as handled. The client discards
-    /// them when it is notified.
-    pub stored_received: u32,
-    /// The counts when all players were last examined.
-    pub seen: Cut,
-    /// How many messages had been handled when scripts last wrote to the store.
-    pub store_received: u32,
+    /// How far the session is persisted.
+    pub progress: Progress,
     /// Whether the client reports how many messages it has.
     pub counts: bool,
     /// Persistent ids of players whose chat is hidden from this player, and vice
@@ -166,12 +133,7 @@ impl PlayerSession {
             calls: Calls::default(),
             confirms: false,
             received: 0,
-            persisted: Cut::default(),
-            persisted_mark: 0,
-            named_mark: None,
-            stored_received: 0,
-            seen: Cut::default(),
-            store_received: 0,
+            progress: Progress::default(),
             counts: false,
             blocked: BTreeSet::new(),
             held: VecDeque::new(),
@@ -185,6 +147,11 @@ impl PlayerSession {
             Place::Online(connection_id) => Some(connection_id),
             Place::Away { .. } => None,
         }
+    }
+
+    /// A token to resume the session with, issued at this time.
+    pub fn token(&self, admission: &Admission, now_unix_s: u64) -> String {
+        admission.token(&self.identity, &self.nonce, &self.session, now_unix_s)
     }
 
     /// Continues with what an earlier process of the world persisted, in the
@@ -209,13 +176,13 @@ impl PlayerSession {
         }
         self.log.note_written(persisted.written);
         let is_same = session.as_ref() == Some(&saved.session);
+        let mut stored = 0;
         match session {
             Some(_) if is_same => {
                 self.session = saved.session;
                 self.confirms = persisted.confirms;
                 self.received = saved.received;
-                self.stored_received = saved.received;
-                self.store_received = saved.received;
+                stored = saved.received;
                 persisted
                     .calls
                     .into_iter()
@@ -227,8 +194,7 @@ impl PlayerSession {
             }
             None => self.unconfirmed = Some(Resumption::New),
         }
-        self.persisted = self.cut();
-        self.seen = self.cut();
+        self.progress = Progress::inherited(stored, self.cut());
     }
 
     fn log_message(&mut self, message: ServerMessage, echo: Option<Label>) {
@@ -302,6 +268,34 @@ impl PlayerSession {
         self.unconfirmed = None;
     }
 
+    /// Counts a reliable message from the player; returns its number.
+    pub fn count_received(&mut self) -> u32 {
+        self.received = self.received.wrapping_add(1);
+        self.received
+    }
+
+    /// The client has `received` messages. Returns how many of its own it may
+    /// discard: with `persists`, only those that are persisted as handled.
+    pub fn acknowledge(&mut self, received: u32, persists: bool) -> u32 {
+        self.log.confirm(received);
+        self.counts |= received > 0;
+        if persists {
+            self.progress.stored()
+        } else {
+            self.received
+        }
+    }
+
+    /// How the session continues on another connection. A player who was brought
+    /// over from another process and has not sent anything since is still
+    /// restarted.
+    pub fn resumption(&self) -> Resumption {
+        match self.unconfirmed {
+            Some(Resumption::Restarted) => Resumption::Restarted,
+            _ => Resumption::Resumed,
+        }
+    }
+
     /// The client has every message up to `sent`: it has acknowledged a snapshot
     /// that was sent behind it on an ordered connection.
     pub fn confirm(&mut self, sent: u32) {
@@ -317,10 +311,7 @@ impl PlayerSession {
         self.renumber(retain_written);
         self.confirms = false;
         self.received = 0;
-        self.persisted.received = 0;
-        self.seen.received = 0;
-        self.stored_received = 0;
-        self.store_received = 0;
+        self.progress.restart_received();
         // Waiting messages belong to the previous count.
         for held in &mut self.held {
             held.number = None;
@@ -332,11 +323,8 @@ impl PlayerSession {
     fn renumber(&mut self, retain_written: bool) {
         let smaller = self.log.restart(retain_written);
         self.session = new_nonce();
-        self.named_mark = None;
         self.calls.renumber(smaller);
-        for cut in [&mut self.persisted, &mut self.seen] {
-            cut.sent = cut.sent.saturating_sub(smaller).min(self.log.sent());
-        }
+        self.progress.rename(smaller, self.log.sent());
     }
 
     /// The current moment.
@@ -356,7 +344,7 @@ impl PlayerSession {
     /// Whether messages for a disconnected player were queued that are not
     /// persisted.
     pub fn is_away_with_undelivered(&self) -> bool {
-        self.connection_id().is_none() && self.persisted.sent != self.log.sent()
+        self.connection_id().is_none() && self.progress.persisted().sent != self.log.sent()
     }
 
     /// The label of the call that the next message answers, if it has one.
@@ -368,9 +356,9 @@ impl PlayerSession {
         self.calls.answered(*id, number)
     }
 
-    /// The player was persisted as of this moment.
-    pub fn note_persisted(&mut self, cut: Cut) {
-        self.persisted = cut;
+    /// A checkpoint of this moment was put on the queue of that mark.
+    pub fn note_persisted(&mut self, cut: Cut, mark: u64) {
+        self.progress.note_persisted(cut, mark);
         self.calls.note_persisted(cut);
     }
 
@@ -414,13 +402,6 @@ impl PlayerSession {
     pub fn left_bytes(&self) -> usize {
         let (messages, bytes) = self.log.size();
         bytes + (messages + self.calls.len()) * OVERHEAD_BYTES
-    }
-
-    /// Everything queued for persistence up to this mark is stored.
-    pub(super) fn note_stored(&mut self, mark: u64) {
-        if self.persisted_mark <= mark {
-            self.stored_received = self.stored_received.max(self.persisted.received);
-        }
     }
 
     pub(super) fn take_turn(&mut self, held: Held) -> Turn {

@@ -7,8 +7,7 @@ use frolic_protocol::{Args, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::*;
-use crate::connection::{OUTBOX_PACKETS, Outbound, QuicConnection};
-use crate::transport::ConnectionPermits;
+use crate::connection::{ConnectionPermits, OUTBOX_PACKETS, Outbound, QuicConnection};
 
 struct Lossy {
     session: Session,

@@ -11,9 +11,10 @@ use tokio::sync::mpsc;
 
 use super::{InputWatermarks, TickRequests};
 use crate::control_plane::ControlPlane;
-use crate::incoming::Inbound;
-use crate::persistence::{PersistQueue, Stored};
+use crate::inbox::Inbound;
+use crate::persistence::PersistQueue;
 use crate::retry::{self, Failure, TRY};
+use crate::stored::Stored;
 
 /// Delays between the attempts of a batch.
 const RESTS: [Duration; 3] = [

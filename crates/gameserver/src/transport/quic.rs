@@ -13,7 +13,7 @@ use wtransport::quinn::{
 use wtransport::{Identity, ServerConfig};
 
 use super::congestion::LossyCubicConfig;
-use super::permits::{ConnectionPermit, ConnectionPermits, neighbourhood};
+use crate::connection::{ConnectionPermit, ConnectionPermits, neighbourhood};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// A connection that is silent for this long is closed.

@@ -1,6 +1,6 @@
 //! WebSocket: the upgrade. Binary packets for our client, JSON for all others. HTTP
 //! ends with the response; from then on the world's thread drives the socket (see
-//! `socket`), because a task per client costs more than all the work it would do.
+//! `connection`), because a task per client costs more than all the work it would do.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -20,8 +20,10 @@ use subtle::ConstantTimeEq;
 use tokio::net::TcpStream;
 use tungstenite::handshake::derive_accept_key;
 
-use super::{ConnectionPermit, Transports};
-use crate::incoming::{Carrier, Encoding, Inbound};
+use super::Transports;
+use crate::connection::ConnectionPermit;
+use crate::decoder::Encoding;
+use crate::inbox::{Carrier, Inbound};
 
 /// How long sending the upgrade response may take.
 const UPGRADE_WITHIN: Duration = Duration::from_secs(5);

@@ -4,7 +4,6 @@
 //! it for the lifetime of the session.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -13,11 +12,13 @@ use wtransport::endpoint::IncomingSessionFuture;
 use wtransport::quinn::Connecting;
 use wtransport::{Connection, RecvStream, SendStream, VarInt};
 
+use super::Transports;
 use super::quic::{LingeringList, Newcomer};
+use super::reader::{ConnectionReader, ReadEnd};
 use super::writer::Writer;
-use super::{ConnectionPermit, Transports};
-use crate::connection::{Carried, OUTBOX_PACKETS};
-use crate::incoming::{Carrier, ConnectionReader, Encoding, Inbound, ReadEnd};
+use crate::connection::{Carried, ConnectionPermit, OUTBOX_PACKETS};
+use crate::decoder::Encoding;
+use crate::inbox::{Carrier, Inbound};
 use crate::metrics::{Jitter, Metrics};
 
 pub use super::quic::{Listening, listen};
@@ -198,13 +199,13 @@ struct Present(Arc<Metrics>);
 
 impl Present {
     fn new(metrics: Arc<Metrics>) -> Self {
-        metrics.webtransport.fetch_add(1, Relaxed);
+        metrics.webtransport.increment();
         Self(metrics)
     }
 }
 
 impl Drop for Present {
     fn drop(&mut self) {
-        self.0.webtransport.fetch_sub(1, Relaxed);
+        self.0.webtransport.decrement();
     }
 }

@@ -69,7 +69,7 @@ impl Writer {
         while let Some(outbound) = outgoing.recv().await {
             let sent = match outbound {
                 Outbound::Snapshot(bytes) => {
-                    self.metrics.packets.fetch_add(1, Relaxed);
+                    self.metrics.packets.add(1);
                     self.losable(&bytes).await
                 }
                 Outbound::Loose(bytes) => self.losable(&bytes).await,
@@ -148,7 +148,7 @@ impl Writer {
     }
 
     fn count(&self, bytes: usize) {
-        self.metrics.bytes_out.fetch_add(bytes as u64, Relaxed);
+        self.metrics.bytes_out.add(bytes as u64);
         self.carried.bytes.fetch_add(bytes as u64, Relaxed);
     }
 }

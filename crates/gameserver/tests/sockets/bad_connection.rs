@@ -55,7 +55,7 @@ async fn join(server: &TestServer, name: &str, up: Quality, down: Quality) -> (P
 }
 
 async fn tick(server: &TestServer) -> u32 {
-    server.metric("frolic_tick").await as u32
+    server.metric("frolic_ticks_total").await as u32
 }
 
 #[tokio::test]

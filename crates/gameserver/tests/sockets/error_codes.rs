@@ -36,7 +36,7 @@ fn every_code_that_a_client_can_get_is_documented() {
 fn sources(root: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = [
         "crates/gameserver/src/host.rs",
-        "crates/gameserver/src/incoming.rs",
+        "crates/gameserver/src/decoder.rs",
         "crates/protocol/src/json/command.rs",
         "crates/protocol/src/ticket.rs",
         "crates/world/src/spells.rs",

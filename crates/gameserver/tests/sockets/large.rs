@@ -38,12 +38,12 @@ async fn a_snapshot_of_any_length_arrives_over_webtransport() {
         .await;
     }
     // And is acknowledged: it is not sent again and again.
-    let before = server.metric("frolic_bytes_out_total").await;
+    let before = server.metric("frolic_sent_bytes_total").await;
     let tick = ada.newest_tick();
     while ada.newest_tick() < tick + 120 {
         ada.play(Duration::from_millis(20)).await;
     }
-    let after = server.metric("frolic_bytes_out_total").await;
+    let after = server.metric("frolic_sent_bytes_total").await;
     assert!(after - before < 50_000.0, "{}", after - before);
     server.stop().await;
 }

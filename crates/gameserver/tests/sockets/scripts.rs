@@ -24,7 +24,7 @@ struct Visitor {
     socket: Socket,
     began: Instant,
     cache: HashMap<String, Vec<u8>>,
-    /// The scripts that the client was told to run, and to replace.
+    /// The scripts that the client was asked to run, and to replace.
     ran: Vec<String>,
     reloaded: Vec<(Vec<String>, Vec<String>)>,
     troubles: Vec<String>,

@@ -1,33 +1,22 @@
 //! Limits password attempts: per account name, so that many addresses cannot share the work of
 //! guessing one password, and per address, so that one address cannot try many names.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
+use frolic_protocol::token_bucket::RateLimit;
 use tokio::time::Instant;
 
 use crate::error::ApiError;
-use crate::limits::RateLimiter;
+use crate::limits::{Buckets, RateLimiter};
 use crate::settings::LimitSettings;
 
-/// Account names that are tracked at the same time.
-const NAMES_MAX: usize = 50_000;
 /// An address may make this many times more attempts than a name, because households share one.
 const ADDRESS_FACTOR: u32 = 4;
 
 /// Remaining password attempts per account name and per address.
 pub struct Attempts {
-    burst: f64,
-    per_s: f64,
-    names: Mutex<HashMap<String, Tries>>,
+    names: Buckets<String>,
     addresses: RateLimiter,
-}
-
-struct Tries {
-    left: f64,
-    at: Instant,
 }
 
 impl Attempts {
@@ -36,9 +25,10 @@ impl Attempts {
         let burst = settings.password_tries_burst.max(1);
         let per_s = settings.password_tries_per_s.max(0.000_1);
         Self {
-            burst: f64::from(burst),
-            per_s,
-            names: Mutex::default(),
+            names: Buckets::new(RateLimit {
+                burst: f64::from(burst),
+                per_s,
+            }),
             addresses: RateLimiter::new(&LimitSettings {
                 rate_burst: burst.saturating_mul(ADDRESS_FACTOR),
                 rate_per_s: per_s * f64::from(ADDRESS_FACTOR),
@@ -58,43 +48,15 @@ impl Attempts {
         address: Option<IpAddr>,
         now: Instant,
     ) -> Result<(), ApiError> {
-        if let Some(address) = address {
-            self.addresses
-                .take(address, now)
-                .map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))?;
-        }
-        self.take_for_name(name_key, now)
+        let of_address = address.map_or(Ok(()), |address| self.addresses.take(address, now));
+        of_address
+            .and_then(|()| self.names.take(name_key.to_owned(), 1.0, now))
             .map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))
     }
 
     /// Restores all attempts of an account after a correct password.
     pub fn reset(&self, name_key: &str) {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.remove(name_key);
-    }
-
-    fn take_for_name(&self, name_key: &str, now: Instant) -> Result<(), Duration> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        if names.len() >= NAMES_MAX {
-            let refill_s = self.burst / self.per_s;
-            names.retain(|_, tries| now.duration_since(tries.at).as_secs_f64() < refill_s);
-            if names.len() >= NAMES_MAX {
-                names.clear();
-            }
-        }
-        let tries = names.entry(name_key.to_owned()).or_insert(Tries {
-            left: self.burst,
-            at: now,
-        });
-        let refill = now.duration_since(tries.at).as_secs_f64() * self.per_s;
-        tries.left = (tries.left + refill).min(self.burst);
-        tries.at = now;
-        if tries.left >= 1.0 {
-            tries.left -= 1.0;
-            Ok(())
-        } else {
-            Err(Duration::from_secs_f64((1.0 - tries.left) / self.per_s))
-        }
+        self.names.reset(name_key);
     }
 }
 

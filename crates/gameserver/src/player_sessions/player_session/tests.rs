@@ -182,7 +182,7 @@ fn a_call_is_answered_by_some_process_however_much_its_client_received_since() {
         let mut next = heir(&player_session, player_session.cut(), same.clone());
         comes_back(&mut next);
         // That process also ends before it has persisted anything of its own.
-        let mut third = heir(&next, next.persisted, same);
+        let mut third = heir(&next, next.progress.persisted(), same);
         comes_back(&mut third);
         let mut fourth = heir(&third, third.cut(), Some(third.session.clone()));
         fourth.go_on(Resumption::Restarted, Some(received), true);
@@ -219,7 +219,7 @@ fn a_call_not_persisted_as_received_is_not_persisted_as_answered() {
     player_session.log_message(answer, None);
     // Scripts may wait for the store meanwhile: an earlier moment is persisted
     // again.
-    player_session.note_persisted(handled);
+    player_session.note_persisted(handled, 1);
     assert_eq!(
         persisted(&player_session, handled),
         (1, 1),
@@ -230,7 +230,7 @@ fn a_call_not_persisted_as_received_is_not_persisted_as_answered() {
         sent: 2,
     };
     assert_eq!(persisted(&player_session, answered), (2, 0));
-    player_session.note_persisted(answered);
+    player_session.note_persisted(answered, 1);
     assert_eq!(player_session.calls.len(), 0);
 }
 
@@ -243,10 +243,11 @@ fn persisted_messages_have_their_new_numbers() {
     }
     player_session.log.mark_all_written();
     player_session.log.confirm(1);
-    player_session.note_persisted(Cut {
+    let cut = Cut {
         received: 4,
         sent: 2,
-    });
+    };
+    player_session.note_persisted(cut, 1);
     let session = player_session.session.clone();
     player_session.go_on(Resumption::New, None, true);
     // Of the two that remain, one was persisted: a checkpoint of that moment has
@@ -255,10 +256,10 @@ fn persisted_messages_have_their_new_numbers() {
         received: 0,
         sent: 1,
     };
-    assert_eq!(player_session.persisted, expected);
+    assert_eq!(player_session.progress.persisted(), expected);
     assert_ne!(player_session.session, session);
     let log = PersistedLog::from_bytes(
-        &player_session.undelivered(player_session.persisted, 1000),
+        &player_session.undelivered(player_session.progress.persisted(), 1000),
         &|_| true,
     )
     .unwrap();

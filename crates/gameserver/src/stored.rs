@@ -13,7 +13,7 @@ pub struct Stored {
 
 impl Stored {
     /// A batch is stored, and with it everything up to that mark of the queue.
-    pub(super) fn by_batch(reply: &PersistReply, mark: u64) -> Self {
+    pub fn by_batch(reply: &PersistReply, mark: u64) -> Self {
         Self {
             seq: reply.seq,
             mark,

@@ -2,18 +2,16 @@
 //! at the end of a tick, never blocked on.
 
 use std::io::{self, Read};
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
 use frolic_protocol::websocket::{FrameError, FrameReader, Incoming};
 use mio::net::TcpStream;
 
-use super::ConnectionPermit;
 use super::outbuffer::{Opcode, OutBuffer};
 use super::raw::RawSocket;
-use crate::connection::{CloseCode, WAITING_BYTES_MAX};
-use crate::incoming::{ClientInput, Encoding, MessageDecoder, ReceiveError};
+use super::{CloseCode, ConnectionPermit, WAITING_BYTES_MAX};
+use crate::decoder::{ClientInput, Encoding, MessageDecoder, ReceiveError};
 use crate::metrics::{Jitter, KickCause, Metrics};
 use crate::pace::{Backlog, Uptake};
 
@@ -134,7 +132,7 @@ impl WebSocketConnection {
                 }
             };
             self.received_at = now;
-            metrics.bytes_in.fetch_add(count as u64, Relaxed);
+            metrics.bytes_in.add(count as u64);
             let read = &mut memory[..count];
             if let Err(error) = self.take_in(read, (now, now_s), inputs, metrics) {
                 return broken(&error);
@@ -267,7 +265,7 @@ impl WebSocketConnection {
         }
         match self.out.write_to(&mut self.stream) {
             Ok(written) => {
-                metrics.bytes_out.fetch_add(written as u64, Relaxed);
+                metrics.bytes_out.add(written as u64);
                 self.left_bytes = self.out.waiting();
                 let left = match self.left_bytes {
                     0 => Backlog::Empty,
@@ -330,7 +328,7 @@ fn broken(error: &ReadError) -> Reading {
         ReadError::Frame(FrameError::TooLong { .. }) => (CloseCode::Size, KickCause::Unreadable),
         ReadError::Frame(FrameError::NotUtf8) => (CloseCode::Invalid, KickCause::Unreadable),
         ReadError::Frame(FrameError::Protocol(_)) => (CloseCode::Protocol, KickCause::Unreadable),
-        ReadError::Link(error) => error.ending(),
+        ReadError::Link(error) => (CloseCode::Policy, error.cause()),
     };
     Reading::Broken(code, cause, error.to_string())
 }
@@ -354,7 +352,7 @@ impl Farewell {
             return true;
         }
         match out.write_to(stream) {
-            Ok(written) => metrics.bytes_out.fetch_add(written as u64, Relaxed),
+            Ok(written) => metrics.bytes_out.add(written as u64),
             Err(_) => return true,
         };
         if out.waiting() == 0 && !self.shut {
@@ -380,8 +378,8 @@ impl Farewell {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Connection;
     use super::*;
-    use crate::connection::Connection;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream as Blocking};
 
@@ -504,10 +502,10 @@ mod tests {
             while connection.received_at != now {
                 connection.receive(false, (now, 0.0), &mut [0; 64], &mut inputs, &metrics);
             }
-            let before = metrics.bytes_out.load(Relaxed);
+            let before = metrics.bytes_out.value();
             loop {
                 connection.flush(now, &metrics);
-                if metrics.bytes_out.load(Relaxed) > before {
+                if metrics.bytes_out.value() > before {
                     break;
                 }
                 let read = client.read(&mut [0; 16 * 1024]).expect("reads");

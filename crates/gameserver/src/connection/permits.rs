@@ -3,10 +3,8 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::incoming::ConnectionId;
 use crate::metrics::Metrics;
 
 /// Connections of one address that have no player yet.
@@ -14,6 +12,26 @@ const NEWCOMERS_MAX: u32 = 32;
 /// The same for this machine, whose address stands for all clients that connect
 /// through the platform's port.
 const NEWCOMERS_LOOPBACK_MAX: u32 = 256;
+
+/// Identifies a connection: its index, and a generation number that
+/// distinguishes the connections that have used this index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionId {
+    place: u32,
+    round: u32,
+}
+
+impl ConnectionId {
+    /// The connection with this index and generation.
+    pub fn new(place: u32, round: u32) -> Self {
+        Self { place, round }
+    }
+
+    /// Its index: small while there are few connections.
+    pub fn place(self) -> usize {
+        self.place as usize
+    }
+}
 
 /// The permits for a world's connections.
 #[derive(Clone)]
@@ -88,7 +106,7 @@ impl ConnectionPermits {
         let address = neighbourhood(address);
         let counts = &self.counts;
         let mut state = counts.state();
-        if counts.metrics.connections.load(Relaxed) >= counts.connections_max {
+        if counts.metrics.connections.value() >= counts.connections_max.into() {
             return Err(PermitError::Full);
         }
         let known = state.newcomers.get(&address).copied().unwrap_or(0);
@@ -101,7 +119,7 @@ impl ConnectionPermits {
             return Err(PermitError::TooManyNewcomers);
         }
         state.newcomers.insert(address, known + 1);
-        counts.metrics.connections.fetch_add(1, Relaxed);
+        counts.metrics.connections.increment();
         Ok(ConnectionPermit {
             counts: counts.clone(),
             connection_id: state.next_id(),
@@ -157,12 +175,12 @@ impl Drop for ConnectionPermit {
             .state()
             .free
             .push(self.connection_id.place() as u32);
-        self.counts.metrics.connections.fetch_sub(1, Relaxed);
+        self.counts.metrics.connections.decrement();
     }
 }
 
 /// One household has many IPv6 addresses, but one network.
-pub(super) fn neighbourhood(address: IpAddr) -> IpAddr {
+pub fn neighbourhood(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {
             let network = u128::from(v6) >> 64 << 64;
@@ -204,7 +222,7 @@ mod tests {
         places.extend(others.iter().map(|permit| permit.connection_id().place()));
         assert_eq!(places, Vec::from_iter(0..40));
         drop((waiting, others));
-        assert_eq!(metrics.connections.load(Relaxed), 0);
+        assert_eq!(metrics.connections.value(), 0);
         assert!(permits.counts.state().newcomers.is_empty());
     }
 

@@ -1,16 +1,23 @@
-//! Players across processes of their world: persisted while they are connected,
-//! restored when they come back.
+//! Makes what happens in the world durable: which operations, players and script
+//! writes are persisted together, and what may be acknowledged afterwards.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
+use frolic_protocol::ServerMessage;
+use frolic_protocol::ops::LoggedOp;
 use frolic_protocol::persist::{PlayerState, SavedPlayer, UNDELIVERED_BYTES_MAX};
-use frolic_protocol::store::HandledCount;
-use frolic_world::PlayerNumber;
+use frolic_protocol::store::{HandledCount, StoreAnswer};
+use frolic_world::{PlayerNumber, World};
 
-use super::Host;
+use super::commits::{CommitGate, Requester};
+use super::saving::SavingNotice;
 use crate::admission::{Identity, ResumeClaims, TOKEN_LIFETIME_S};
-use crate::player_sessions::{AWAY_UNDELIVERED_MAX, Cut, Place, PlayerSession, PlayerSessions};
-use crate::store::InputWatermarks;
+use crate::persistence::PersistenceClient;
+use crate::player_sessions::{AWAY_UNDELIVERED_MAX, Counted, Place, PlayerSession, PlayerSessions};
+use crate::sessions::Sessions;
+use crate::store::{InputWatermarks, StoreClient};
+use crate::stored::Stored;
 
 /// Players who are remembered after they left; the platform stores the others.
 const REMEMBERED_MAX: usize = 4096;
@@ -36,6 +43,8 @@ pub struct Returning {
     players: BTreeMap<String, SavedPlayer>,
     /// Players of an earlier process who have come back.
     returned: Vec<String>,
+    /// Whether tokens of that process have expired since the last check.
+    expired: bool,
 }
 
 impl Returning {
@@ -46,7 +55,7 @@ impl Returning {
             players: players
                 .map(|player| (player.player_id.clone(), player))
                 .collect(),
-            returned: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -83,6 +92,7 @@ impl Returning {
     /// the positions remain.
     fn end(&mut self, is_persistent: bool) {
         self.returned = Vec::new();
+        self.expired = true;
         if is_persistent {
             for player in self.players.values_mut() {
                 player.undelivered = Vec::new();
@@ -100,10 +110,49 @@ impl Returning {
     }
 }
 
-impl Host {
+/// Persists a world and its players.
+pub(super) struct Persister {
+    client: PersistenceClient,
+    store: StoreClient,
+    returning: Returning,
+    commits: CommitGate,
+    /// The last snapshot of how far players' messages were handled.
+    last_look: Look,
+    saving: SavingNotice,
+}
+
+impl Persister {
+    /// Persists through these clients.
+    pub fn new(client: PersistenceClient, store: StoreClient, returning: Returning) -> Self {
+        Self {
+            client,
+            store,
+            returning,
+            commits: CommitGate::default(),
+            last_look: Look::default(),
+            saving: SavingNotice::default(),
+        }
+    }
+
+    /// Whether anything is persisted at all.
+    pub fn persists(&self) -> bool {
+        self.client.persists()
+    }
+
+    /// Players of an earlier process of the world.
+    pub fn returning(&self) -> &Returning {
+        &self.returning
+    }
+
+    /// Whether places of players of an earlier process have been given up since the
+    /// last call.
+    pub fn take_expired(&mut self) -> bool {
+        std::mem::take(&mut self.returning.expired)
+    }
+
     /// The last state of a player who is not in the world, if it is known.
-    pub(super) fn place_of(&mut self, identity: &Identity) -> Option<SavedPlayer> {
-        let known = self.settings.returning.take(&identity.player_id);
+    pub fn place_of(&mut self, identity: &Identity) -> Option<SavedPlayer> {
+        let known = self.returning.take(&identity.player_id);
         known.or_else(|| {
             // A ticket has it only where worlds are persistent.
             let state: PlayerState = identity.left.clone()?;
@@ -119,23 +168,76 @@ impl Host {
         })
     }
 
+    /// The Store has answered requests of scripts.
+    pub fn store_answered(&mut self, answers: Vec<StoreAnswer>, world: &mut World) {
+        self.store.note_answers(answers.len());
+        for answer in answers {
+            world.store_answer(answer);
+        }
+    }
+
+    /// Whether all requests of scripts to the Store are answered.
+    pub fn store_has_settled(&self) -> bool {
+        self.store.has_answered(self.store.asked())
+    }
+
+    /// Operations and players were persisted.
+    pub fn persisted(&self, stored: Stored, world: &mut World, players: &mut PlayerSessions) {
+        world.ops_persisted(stored.seq());
+        players.note_stored(stored.mark());
+    }
+
+    /// Answers a command once operation `op` is persisted.
+    pub fn answer_after(&mut self, op: u64, requester: Requester) {
+        self.commits.answer_after(op, requester);
+    }
+
+    /// Answers the commands that are persisted by now. Where operations are never
+    /// stored, they delay no answer.
+    pub fn answer_persisted(&mut self, world: &mut World, sessions: &mut Sessions) {
+        if !self.client.is_persistent() {
+            self.client.hold(world);
+        }
+        self.commits.open(world.persisted_op(), sessions);
+    }
+
+    /// Requests a checkpoint of the world with the next batch.
+    pub fn checkpoint_soon(&mut self) {
+        self.client.checkpoint_soon();
+    }
+
+    /// Operations since the last call that are not going to be stored.
+    pub fn take_unstored(&mut self) -> Vec<LoggedOp> {
+        self.client.take_unstored()
+    }
+
+    /// The notice for all players when saving begins to be delayed, and when it no
+    /// longer is.
+    pub fn notice_saving(&mut self, now: Instant) -> Option<ServerMessage> {
+        let since = self.client.waiting_since();
+        let waited = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        self.saving.update(waited)
+    }
+
+    /// The same for a player who has just joined.
+    pub fn saving_notice(&self) -> Option<ServerMessage> {
+        self.saving.for_newcomer()
+    }
+
     /// Sends the store requests of scripts, with the counts of handled messages:
     /// the next process must not handle again what this one has written, and must
     /// answer it.
-    pub(super) fn ask_store(&mut self) {
-        self.persist_newcomers();
-        let Self {
-            settings,
-            player_sessions,
-            world,
-            ..
-        } = self;
+    pub fn ask_store(&mut self, world: &mut World, players: &mut PlayerSessions) {
+        // Message counts are stored with a player's session, so the session must be
+        // stored first.
+        let newcomers = players.take_newcomers();
+        self.persist_players(&newcomers, Counted::AsPersisted, world, players);
         // The same messages may have caused operations. Those are stored with the
         // writes or before them, never after.
-        settings.persistence.hold(world);
-        let (ops_mark, newest_op) = (settings.persistence.ops_mark(), world.newest_op());
-        settings.store.pass_on(world, || {
-            let (counts, named_mark) = handled_counts(player_sessions);
+        self.client.hold(world);
+        let (ops_mark, newest_op) = (self.client.ops_mark(), world.newest_op());
+        self.store.pass_on(world, || {
+            let (counts, named_mark) = handled_counts(players);
             InputWatermarks {
                 counts,
                 after_mark: named_mark.max(ops_mark),
@@ -144,117 +246,103 @@ impl Host {
         });
     }
 
-    /// Message counts are stored with a player's session, so the session must be
-    /// stored first.
-    fn persist_newcomers(&mut self) {
-        let player_sessions = &self.player_sessions;
-        let is_new = |number: &mut PlayerNumber| {
-            let player_session = player_sessions.get(*number);
-            player_session.is_some_and(|player_session| player_session.named_mark.is_none())
-        };
-        let newcomers: Vec<PlayerNumber> = self.came_or_went.extract_if(.., is_new).collect();
-        self.persist_players(&newcomers, Counted::AsPersisted);
-    }
-
     /// Queues what must be persisted of this tick.
-    pub(super) fn persist(&mut self) {
+    pub fn persist(&mut self, world: &World, players: &mut PlayerSessions) {
         let counted = self.settled_counts();
-        self.persist_ops(counted);
-        let tick_hz = self.world.tick_hz();
+        self.persist_ops(counted, world, players);
+        let (tick, tick_hz) = (world.tick(), world.tick_hz());
         let every = (tick_hz * PLAYERS_EVERY_MS / 1000).max(1);
-        let tick = self.world.tick();
-        let came_or_went = std::mem::take(&mut self.came_or_went);
-        let is_time = self.settings.persistence.persists() && tick.is_multiple_of(every);
+        let came_or_went = players.take_came_or_went();
+        let is_time = self.client.persists() && tick.is_multiple_of(every);
         if is_time {
-            let players = self.checkpoints(counted, |player_session| {
+            let players = self.checkpoints(counted, world, players, |player_session| {
                 player_session.connection_id().is_some()
                     || player_session.is_away_with_undelivered()
             });
-            self.settings.persistence.players(players);
+            self.client.players(players);
         }
-        self.persist_players(&came_or_went, counted);
-        if is_time || self.settings.persistence.has_held(u64::MAX) {
-            self.look_at_counts();
+        self.persist_players(&came_or_went, counted, world, players);
+        if is_time || self.client.has_held(u64::MAX) {
+            self.look_at_counts(world, players);
         }
         let lifetime = u32::try_from(TOKEN_LIFETIME_S).unwrap_or(u32::MAX);
         if tick == tick_hz.saturating_mul(lifetime) {
-            self.settings
-                .returning
-                .end(self.settings.persistence.is_persistent());
-            self.presence_changed = true;
+            self.returning.end(self.client.is_persistent());
         }
     }
 
     /// Persists operations, each together with how many messages of each player the
     /// world had handled by then: neither is stored without the other. Operations
     /// wait for pending writes that the same messages may have caused.
-    fn persist_ops(&mut self, counted: Counted) {
+    fn persist_ops(&mut self, counted: Counted, world: &World, players: &mut PlayerSessions) {
         let up_to = match counted {
-            Counted::Now => self.world.newest_op(),
-            Counted::AsSeen => self.last_look.newest_op,
+            Counted::Now => world.newest_op(),
+            Counted::AsObserved => self.last_look.newest_op,
             Counted::AsPersisted => 0,
         };
-        if self.settings.persistence.has_held(up_to) {
+        if self.client.has_held(up_to) {
             let mut room = AWAY_WITH_OP_BYTES;
-            let players = self.checkpoints(counted, |player_session| {
-                let cut = counted.cut(player_session);
+            let players = self.checkpoints(counted, world, players, |player_session| {
+                let cut = player_session
+                    .progress
+                    .moment(counted, player_session.cut());
+                let persisted = player_session.progress.persisted();
                 // A player's message may have caused what disconnected players
                 // missed.
-                player_session.persisted.received != cut.received
-                    || player_session.connection_id().is_none()
-                        && player_session.persisted.sent != cut.sent
-                        && {
-                            let left = room.checked_sub(player_session.left_bytes());
-                            room = left.unwrap_or(room);
-                            left.is_some()
-                        }
+                persisted.received != cut.received
+                    || player_session.connection_id().is_none() && persisted.sent != cut.sent && {
+                        let left = room.checked_sub(player_session.left_bytes());
+                        room = left.unwrap_or(room);
+                        left.is_some()
+                    }
             });
-            self.settings.persistence.release(up_to, players);
+            self.client.release(up_to, players);
         }
-        self.settings.persistence.compact(&self.world);
+        self.client.compact(world);
     }
 
     /// The counts for checkpoints that are made independently: pending store
     /// requests of scripts may result from the last messages of players. Until they
     /// are answered, those messages are not persisted as handled.
     fn settled_counts(&self) -> Counted {
-        let store = &self.settings.store;
-        match () {
-            () if store.has_answered(store.asked()) => Counted::Now,
-            () if store.has_answered(self.last_look.asked) => Counted::AsSeen,
-            () => Counted::AsPersisted,
+        if self.store_has_settled() {
+            Counted::Now
+        } else if self.store.has_answered(self.last_look.asked) {
+            Counted::AsObserved
+        } else {
+            Counted::AsPersisted
         }
     }
 
     /// Records the handled messages of players, and the store requests and
     /// operations of scripts by now: once those requests are answered, that much is
     /// complete.
-    fn look_at_counts(&mut self) {
-        let store = &self.settings.store;
-        if store.has_answered(self.last_look.asked) {
+    fn look_at_counts(&mut self, world: &World, players: &mut PlayerSessions) {
+        if self.store.has_answered(self.last_look.asked) {
             self.last_look = Look {
-                asked: store.asked(),
-                newest_op: self.world.newest_op(),
+                asked: self.store.asked(),
+                newest_op: world.newest_op(),
             };
-            for (_, player_session) in self.player_sessions.iter_mut() {
-                player_session.seen = player_session.cut();
+            for (_, player_session) in players.iter_mut() {
+                player_session.progress.observe(player_session.cut());
             }
         }
     }
 
-    /// The checkpoints of some connected players.
-    pub(super) fn checkpoints(
-        &mut self,
+    /// The checkpoints of some players.
+    fn checkpoints(
+        &self,
         counted: Counted,
+        world: &World,
+        players: &mut PlayerSessions,
         mut of: impl FnMut(&PlayerSession) -> bool,
     ) -> Vec<SavedPlayer> {
-        let (world, mark) = (&self.world, self.settings.persistence.next_mark());
-        let share = self.undelivered_share();
-        let player_sessions = self
-            .player_sessions
+        let mark = self.client.next_mark();
+        let share = undelivered_share_of(players);
+        let players = players
             .iter_mut()
             .filter(|(_, player_session)| of(player_session));
-        player_sessions
+        players
             .filter_map(|(number, player_session)| {
                 let state = world.player_state(number)?;
                 Some(saved(player_session, (counted, mark), state, share))
@@ -263,51 +351,40 @@ impl Host {
     }
 
     /// Persists players who have just joined or left, with their last messages and
-    /// the effects.
-    fn persist_players(&mut self, numbers: &[PlayerNumber], counted: Counted) {
+    /// the effects. All at once: they share one mark.
+    fn persist_players(
+        &mut self,
+        numbers: &[PlayerNumber],
+        counted: Counted,
+        world: &World,
+        players: &mut PlayerSessions,
+    ) {
         if numbers.is_empty() {
             return;
         }
-        // All at once: they share one mark.
-        let persisted = (counted, self.settings.persistence.next_mark());
-        let share = self.undelivered_share();
-        let Self {
-            world,
-            player_sessions,
-            ..
-        } = self;
-        let players = numbers.iter().filter_map(|number| {
-            let (player_session, state) = (
-                player_sessions.get_mut(*number)?,
-                world.player_state(*number)?,
-            );
+        let persisted = (counted, self.client.next_mark());
+        let share = undelivered_share_of(players);
+        let saved = numbers.iter().filter_map(|number| {
+            let player_session = players.get_mut(*number)?;
+            let state = world.player_state(*number)?;
             Some(saved(player_session, persisted, state, share))
         });
-        let players = players.collect();
-        self.settings.persistence.players(players);
-    }
-
-    /// Bytes of unacknowledged messages per player in a checkpoint.
-    fn undelivered_share(&self) -> usize {
-        let sizes = self
-            .player_sessions
-            .iter()
-            .map(|(_, player_session)| player_session.left_bytes());
-        undelivered_share(sizes, (UNDELIVERED_BYTES_MAX, UNDELIVERED_TOGETHER_BYTES))
+        let saved = saved.collect();
+        self.client.players(saved);
     }
 
     /// A player leaves for good; in a persistent world they find their place again.
-    pub(super) fn persist_leaving(
+    pub fn player_leaves(
         &mut self,
         number: PlayerNumber,
         player_session: &mut PlayerSession,
+        world: &World,
     ) {
-        if !self.settings.persistence.persists() {
+        if !self.client.persists() {
             return;
         }
-        let player_id = player_session.identity.player_id.clone();
-        let state = self.world.player_state(number);
-        match state.filter(|_| self.settings.persistence.is_persistent()) {
+        let state = world.player_state(number);
+        match state.filter(|_| self.client.is_persistent()) {
             Some(state) => {
                 let player = SavedPlayer {
                     online: false,
@@ -317,42 +394,35 @@ impl Host {
                     undelivered: Vec::new(),
                     ..saved(player_session, (Counted::Now, 0), state, 0)
                 };
-                self.settings.returning.remember(player.clone());
-                self.settings.persistence.player(player);
+                self.returning.remember(player.clone());
+                self.client.player(player);
             }
-            None => self.settings.persistence.forget(&player_id),
+            None => self.client.forget(&player_session.identity.player_id),
         }
     }
+
+    /// The world has closed: hands what is left to storage.
+    pub fn finish(&mut self, world: &mut World, players: &mut PlayerSessions) {
+        let players = self.checkpoints(Counted::Now, world, players, |_| true);
+        self.client.finish(world, players);
+    }
+}
+
+/// Bytes of unacknowledged messages per player in a checkpoint.
+fn undelivered_share_of(players: &PlayerSessions) -> usize {
+    let sizes = players
+        .iter()
+        .map(|(_, player_session)| player_session.left_bytes());
+    undelivered_share(sizes, (UNDELIVERED_BYTES_MAX, UNDELIVERED_TOGETHER_BYTES))
 }
 
 /// The state when players were last examined.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Look {
+struct Look {
     /// Store requests that scripts had made.
     asked: u64,
     /// Number of the newest operation.
     newest_op: u64,
-}
-
-/// How many messages of a player are persisted as handled.
-#[derive(Clone, Copy)]
-pub(super) enum Counted {
-    /// All that were handled.
-    Now,
-    /// As many as when last examined.
-    AsSeen,
-    /// As many as in the last checkpoint.
-    AsPersisted,
-}
-
-impl Counted {
-    fn cut(self, player_session: &PlayerSession) -> Cut {
-        match self {
-            Counted::Now => player_session.cut(),
-            Counted::AsSeen => player_session.persisted.max(player_session.seen),
-            Counted::AsPersisted => player_session.persisted,
-        }
-    }
 }
 
 /// How many bytes each player may use for unacknowledged messages, so that all of
@@ -366,17 +436,19 @@ fn undelivered_share(
         total = total.saturating_add(bytes.min(each));
         with_some += 1;
     }
-    match total <= together {
-        true => each,
-        false => (together / with_some.max(1)).min(each),
+    if total <= together {
+        each
+    } else {
+        (together / with_some.max(1)).min(each)
     }
 }
 
 /// The handled-message counts of players who sent something since scripts last
 /// wrote to the store; and the mark of the queue that has all their sessions.
 fn handled_counts(player_sessions: &mut PlayerSessions) -> (Vec<HandledCount>, u64) {
-    let has_spoken =
-        |player_session: &PlayerSession| player_session.store_received != player_session.handled();
+    let has_spoken = |player_session: &PlayerSession| {
+        player_session.progress.with_store() != player_session.handled()
+    };
     let spoken = player_sessions
         .iter()
         .filter(|(_, player_session)| has_spoken(player_session));
@@ -389,7 +461,7 @@ fn handled_counts(player_sessions: &mut PlayerSessions) -> (Vec<HandledCount>, u
     let counts = player_sessions
         .filter(|player_session| has_spoken(player_session))
         .map(|player_session| {
-            named_mark = named_mark.max(player_session.named_mark.unwrap_or(0));
+            named_mark = named_mark.max(player_session.progress.named_mark().unwrap_or(0));
             handled_count(player_session, share)
         });
     (counts.collect(), named_mark)
@@ -397,7 +469,7 @@ fn handled_counts(player_sessions: &mut PlayerSessions) -> (Vec<HandledCount>, u
 
 fn handled_count(player_session: &mut PlayerSession, undelivered_bytes: usize) -> HandledCount {
     let cut = player_session.cut();
-    player_session.store_received = cut.received;
+    player_session.progress.note_store_write(cut.received);
     // The last complete checkpoint is better than a part. But no other record says
     // that a call was received.
     let (undelivered, calls) = match player_session.left_bytes() <= undelivered_bytes {
@@ -428,11 +500,11 @@ fn saved(
     state: PlayerState,
     undelivered_bytes: usize,
 ) -> SavedPlayer {
-    let cut = counted.cut(player_session);
+    let cut = player_session
+        .progress
+        .moment(counted, player_session.cut());
     let undelivered = player_session.undelivered(cut, undelivered_bytes);
-    player_session.note_persisted(cut);
-    player_session.persisted_mark = mark;
-    player_session.named_mark.get_or_insert(mark);
+    player_session.note_persisted(cut, mark);
     SavedPlayer {
         player_id: player_session.identity.player_id.clone(),
         state,
@@ -452,7 +524,7 @@ mod tests {
     use frolic_protocol::{ServerMessage, packet};
 
     use super::*;
-    use crate::incoming::ConnectionId;
+    use crate::connection::ConnectionId;
     use crate::session::ReliableMessage;
 
     /// Messages were sent to all players, and one of them has made a call.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::ConnectionPermit;
-use super::socket::{Farewell, READ_BYTES_PER_TICK, WebSocketConnection};
-use crate::incoming::{ConnectionId, Encoding};
+use super::websocket::{Farewell, READ_BYTES_PER_TICK, WebSocketConnection};
+use super::{ConnectionId, ConnectionPermit};
+use crate::decoder::Encoding;
 use crate::metrics::Metrics;
 
 /// Events taken from the kernel at once.
