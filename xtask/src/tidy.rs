@@ -41,6 +41,9 @@ const HEADERS: [(&str, &[&str]); 11] = [
     ("py", &["#"]),
 ];
 
+/// Databases store the checksums of these files, so their texts never change.
+const MIGRATIONS: &str = "crates/platform/migrations/";
+
 /// Other text files that are searched for things that must not be there.
 const TEXT: [&str; 7] = ["md", "toml", "json", "s", "yml", "yaml", "sh"];
 
@@ -83,7 +86,9 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         }
         if name != "xtask/src/tidy.rs" {
             forbidden(&text, &mut found);
-            requirement_ids(&text, &mut found);
+            if !name.starts_with(MIGRATIONS) {
+                requirement_ids(&text, &mut found);
+            }
         }
         match extension {
             "md" => {

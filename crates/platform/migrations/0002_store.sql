@@ -1,4 +1,4 @@
--- What scripts keep (Store): keys and rankings of each game, how much
+-- What scripts keep (Store, SCR-9): keys and rankings of each game, how much
 -- each game keeps, and the last batch of each world that changed something.
 
 CREATE TABLE store_entries (

@@ -1,3 +1,3 @@
--- What a game's scripts may use, as a JSON list of names: the store
+-- What a game's scripts may use (BEY-4), as a JSON list of names: the store
 -- shows it before anybody plays.
 ALTER TABLE games ADD COLUMN capabilities TEXT NOT NULL DEFAULT '[]';

@@ -1,4 +1,4 @@
--- What outlives the process of a world: which process runs it, its
+-- What outlives the process of a world (DUR-1): which process runs it, its
 -- operations and checkpoint, where its players were; and the characters of
 -- users. Every statement may run again on a database that has it already.
 

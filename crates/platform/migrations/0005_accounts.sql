@@ -1,4 +1,4 @@
--- Accounts: who has a password, who comes from another
+-- Accounts (PLAT-2, PLAT-3): who has a password, who comes from another
 -- identity provider, and keys for the command line. A user's kind is 'guest',
 -- 'account', 'house', or 'deleted' for a row that others still point to.
 

@@ -1,4 +1,4 @@
--- Spells that players make: what there is, its
+-- Spells that players make (PLAT-11, PLAT-12, PLAT-17): what there is, its
 -- revisions and their files, the queue of builds, and which revisions a world
 -- has learned.
 

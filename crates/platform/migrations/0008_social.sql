@@ -1,5 +1,5 @@
--- Characters that can be edited, who wants nothing to do with whom and
--- who was invited where, and moderation with reasons. What
+-- Characters that can be edited (PLAT-19), who wants nothing to do with whom and
+-- who was invited where (PLAT-18), and moderation with reasons (BEY-14). What
 -- moderators do outlives whom it concerns: those tables name users and games
 -- without requiring them.
 
