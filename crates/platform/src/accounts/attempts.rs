@@ -62,6 +62,8 @@ impl Attempts {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn attempts() -> Attempts {
