@@ -1,6 +1,6 @@
 // Accounts on the site: a guest registers and keeps their content, signs in again with the password, creates an API key for
 // the command line, ends other sessions, and an operator grants a role.
-// Covers: web/src/routes/account, web/src/routes/admin, crates/platform/src/accounts
+// Covers: web/src/routes/account, web/src/routes/admin, crates/platform/src/community/accounts
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';

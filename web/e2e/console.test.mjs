@@ -1,7 +1,7 @@
 // The creator's console: an error of a script shows on the page within seconds,
 // with its file, line, source and stack; script costs are shown below; and
 // other users see none of it.
-// Covers: web/src/routes/create, crates/platform/src/console.rs, crates/gameserver/src/console.rs
+// Covers: web/src/routes/create, crates/platform/src/worlds/console.rs, crates/gameserver/src/console.rs
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 // Playing with others in real pages: from the click on Play into the world,
 // two players who see each other move, and what happens when one leaves.
-// Covers: crates/world, crates/client, crates/gameserver, crates/platform/src/join, web/src/player
+// Covers: crates/world, crates/client, crates/gameserver, crates/platform/src/worlds/join, web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, openPage } from './browser.mjs';

@@ -1,7 +1,7 @@
 // One open port is enough: through a tunnel that forwards nothing but
 // the platform's port, a browser plays, a third-party client plays, and
 // both reconnect when the tunnel breaks.
-// Covers: crates/platform/src/rooms, crates/client
+// Covers: crates/platform/src/worlds/rooms, crates/client
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser } from './browser.mjs';

@@ -1,5 +1,5 @@
 // What players see while the platform cannot persist their world.
-// Covers: web/src/player/hud, crates/gameserver/src, crates/platform/src/db
+// Covers: web/src/player/hud, crates/gameserver/src, crates/platform/src/core/db
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, picture } from './browser.mjs';

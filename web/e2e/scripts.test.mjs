@@ -1,6 +1,6 @@
 // Delivery of the sample game's scripts: fetched from /cdn, cached for the next visit,
 // and refused when they were tampered with.
-// Covers: crates/gameserver/src/scripts, crates/platform/src/scripts.rs, crates/client, web/src/player
+// Covers: crates/gameserver/src/scripts, crates/platform/src/worlds/scripts.rs, crates/client, web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser } from './browser.mjs';

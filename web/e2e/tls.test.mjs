@@ -1,6 +1,6 @@
 // TLS by configuration: a browser plays on a platform that speaks https itself. The room's WebSocket goes
 // through the platform's certificate, WebTransport straight to the game server with the certificate it made for itself.
-// Covers: crates/platform/src/tls.rs, crates/gameserver/src/transport
+// Covers: crates/platform/src/core/tls.rs, crates/gameserver/src/transport
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -13,16 +13,16 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::Platform;
-use crate::accounts::sessions::unknown_session;
 use crate::api::{CleanupReport, ErrorBody, ServerList, SessionInfo, SessionList};
-use crate::auth::{Role, authenticate, bearer};
 use crate::cleanup;
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiPath, ApiQuery};
-use crate::ids;
-use crate::paging::PageQuery;
+use crate::community::accounts::sessions::unknown_session;
+use crate::core::auth::{Role, authenticate, bearer};
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiPath, ApiQuery};
+use crate::core::ids;
+use crate::core::paging::PageQuery;
 
 /// All routes under `/admin`.
 pub fn routes() -> OpenApiRouter<Platform> {

@@ -11,6 +11,7 @@ pub mod cache;
 pub mod channels;
 mod creator;
 mod dashboard;
+pub mod derived;
 mod edit;
 pub mod games;
 mod likes;
@@ -33,8 +34,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::Platform;
-use crate::error::ApiError;
-use crate::ids;
+use crate::core::error::ApiError;
+use crate::core::ids;
 
 pub use uploads::Uploads;
 

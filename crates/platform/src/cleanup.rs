@@ -6,7 +6,9 @@ use sqlx::Row;
 
 use crate::Platform;
 use crate::api::CleanupReport;
-use crate::{catalog, social, world_log, worlds};
+use crate::catalog;
+use crate::community::social;
+use crate::worlds::{self, log};
 
 /// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
@@ -78,7 +80,7 @@ async fn delete_positions(platform: &Platform, now: i64) -> Result<(), sqlx::Err
     .execute(platform.db())
     .await?;
     sqlx::query("UPDATE player_checkpoints SET told = '' WHERE told <> '' AND saved_at < $1")
-        .bind(now.saturating_sub(world_log::RESUME_WINDOW_MS))
+        .bind(now.saturating_sub(log::RESUME_WINDOW_MS))
         .execute(platform.db())
         .await?;
     sqlx::query(

@@ -6,11 +6,11 @@ use sqlx::Row;
 use tokio::sync::watch;
 
 use crate::Platform;
-use crate::accounts::sessions;
 use crate::api::PublishResponse;
-use crate::auth::Kind;
-use crate::names;
-use crate::publish::{self, PublishError, PublishOptions};
+use crate::catalog::publish::{self, PublishError, PublishOptions};
+use crate::community::accounts::sessions;
+use crate::core::auth::Kind;
+use crate::core::names;
 use crate::{catalog, worlds};
 
 /// The account of the local creator. Fixed, so that the next start with the same data

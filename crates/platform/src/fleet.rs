@@ -5,8 +5,10 @@
 //! guarantee over to the next control plane (`adopt.rs`). Joins reserve a slot on an entry and wait
 //! until it is ready; a supervisor task per entry does the rest. No other module handles processes.
 
+pub mod address;
 mod adopt;
 pub mod launcher;
+pub(crate) mod lease;
 pub mod process;
 mod queue;
 mod supervise;
@@ -21,9 +23,9 @@ use std::time::Duration;
 use sqlx::AnyPool;
 use tokio::time::{Instant, timeout_at};
 
-use crate::clock::Clock;
-use crate::settings::FleetSettings;
-use crate::{world_log, worlds};
+use crate::core::clock::Clock;
+use crate::core::settings::FleetSettings;
+use crate::worlds::{self, log};
 pub use launcher::{GameServer, LaunchRequest, Launcher, ProcessLauncher, ServerExit};
 pub use process::{End, Endpoints, Phase, Reservation, WorldProcess, WorldSpec};
 pub use queue::QueuePosition;
@@ -308,7 +310,7 @@ impl Fleet {
                 let Phase::Ready(endpoints) = server.phase() else {
                     return None;
                 };
-                let local = crate::address::local_ip(self.0.host);
+                let local = address::local_ip(self.0.host);
                 let address = SocketAddr::new(local, endpoints.websocket_port);
                 Some(ReloadTarget {
                     world_id: server.spec.world_id.clone(),
@@ -425,7 +427,7 @@ impl Fleet {
 
     /// Players in the last process of a world, if it reported since `since_ms`.
     async fn players_present(&self, world_id: &str, since_ms: i64) -> Vec<String> {
-        let players = world_log::players_present(self.db(), world_id, since_ms).await;
+        let players = log::players_present(self.db(), world_id, since_ms).await;
         players.unwrap_or_else(|error| {
             tracing::warn!(%error, world_id, "could not load the players of the last process");
             Vec::new()

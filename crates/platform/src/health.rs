@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 use crate::Platform;
 use crate::admin::Admin;
 use crate::api::{ErrorBody, Health};
-use crate::db::to_u32;
-use crate::error::ApiError;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
 
 pub(crate) use writes::{WriteHealth, fault_of, settle, watch};
 

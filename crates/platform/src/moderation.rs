@@ -8,14 +8,12 @@
 mod actions;
 mod appeals;
 mod audit;
-mod expelled;
 mod notices;
 mod recordings;
 mod reports;
 mod rules;
 
 pub use actions::{refuse_suspended, refuse_taken_down};
-pub use expelled::{Expulsion, Expulsions};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -23,9 +21,9 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::Platform;
 use crate::api::TargetKind;
-use crate::auth::{Role, Session, bearer};
-use crate::error::ApiError;
-use crate::ids;
+use crate::core::auth::{Role, Session, bearer};
+use crate::core::error::ApiError;
+use crate::core::ids;
 
 /// Name of the holder of ADMIN_TOKEN in the log.
 const OPERATOR: &str = "operator";

@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::Platform;
 use crate::api::{ErrorBody, ErrorInfo};
-use crate::ids;
+use crate::core::ids;
 
 /// General information and shared definitions.
 #[derive(OpenApi)]

@@ -10,37 +10,37 @@ use frolic_protocol::signature::ManifestSigner;
 use sqlx::AnyPool;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use crate::accounts::Attempts;
-use crate::accounts::identity::Identity;
-use crate::accounts::links::SignInLinks;
-use crate::accounts::passwords::Hasher;
-use crate::address;
 use crate::api::PublishResponse;
-use crate::blobs::{BlobLocation, BlobStore};
 use crate::catalog::cache::CatalogCache;
+use crate::catalog::derived::DerivedBlobs;
+use crate::catalog::publish::{self, PublishError, PublishOptions, ScriptChecker};
 use crate::catalog::recorder::Recorder;
 use crate::catalog::{self, Uploads};
-use crate::clock::Clock;
-use crate::console::Consoles;
-use crate::datastore::reservations::Reservations;
-use crate::db::{self, OpenDatabaseError};
-use crate::derived::DerivedBlobs;
-use crate::error::ApiError;
+use crate::community::accounts::Attempts;
+use crate::community::accounts::identity::Identity;
+use crate::community::accounts::links::SignInLinks;
+use crate::community::accounts::passwords::Hasher;
+use crate::community::expulsions::Expulsions;
+use crate::core::blobs::{BlobLocation, BlobStore};
+use crate::core::clock::Clock;
+use crate::core::db::{self, OpenDatabaseError};
+use crate::core::error::ApiError;
+use crate::core::limits::RateLimiter;
+use crate::core::metrics::Metrics;
+use crate::core::settings::Settings;
+use crate::core::signing;
+use crate::core::tls::{Certificate, TlsError};
+use crate::fleet::address;
 use crate::fleet::{Fleet, Launcher};
 use crate::health::WriteHealth;
-use crate::join::PendingJoins;
-use crate::limits::RateLimiter;
-use crate::metrics::Metrics;
-use crate::moderation::Expulsions;
-use crate::publish::{self, PublishError, PublishOptions, ScriptChecker};
-use crate::rooms::Newcomers;
-use crate::settings::Settings;
-use crate::signing;
 use crate::site::{Site, SiteFiles};
 use crate::socketio::Sockets;
 use crate::spells::SpellCompiler;
-use crate::tls::{Certificate, TlsError};
-use crate::world_log::Committer;
+use crate::worlds::console::Consoles;
+use crate::worlds::datastore::reservations::Reservations;
+use crate::worlds::join::PendingJoins;
+use crate::worlds::log::Committer;
+use crate::worlds::rooms::Newcomers;
 
 /// Name of the creator of the sample games.
 const HOUSE_CREATOR: &str = "Frolic";
@@ -167,7 +167,7 @@ impl Platform {
     /// # Errors
     /// [`OpenError`] when the data, the database or the certificate cannot be used.
     pub async fn open(settings: Settings, parts: Parts) -> Result<Self, OpenError> {
-        crate::tls::use_ring();
+        crate::core::tls::use_ring();
         let certificate = settings.tls.clone().map(Certificate::open).transpose()?;
         let data_dir = &settings.data_dir;
         let place = settings

@@ -9,12 +9,12 @@ use axum::routing::{get, post};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::limits::{finish, limit_rate, limit_time};
-use crate::{
-    Platform, accounts, admin, catalog, console, datastore, health, internal, join, moderation,
-    openapi, profiles, remote_commands, rooms, scripts, site, social, socketio, spells, world_log,
-    worlds,
+use crate::community::{accounts, profiles, social};
+use crate::core::limits::{finish, limit_rate, limit_time};
+use crate::worlds::{
+    self, console, datastore, internal, join, log, remote_commands, rooms, scripts,
 };
+use crate::{Platform, admin, catalog, health, moderation, openapi, site, socketio, spells};
 
 /// Upload of a large package over a slow connection.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -42,7 +42,7 @@ pub fn router(platform: Platform) -> Router {
         )
         .route("/internal/worlds/{id}", get(internal::boot))
         .route("/internal/worlds/{id}/package", get(internal::package))
-        .route("/internal/worlds/{id}/saved", get(world_log::saved))
+        .route("/internal/worlds/{id}/saved", get(log::saved))
         .route("/internal/worlds/{id}/spells", get(spells::teach::learned))
         .route("/internal/worlds/{id}/ready", post(internal::ready))
         .route("/internal/worlds/{id}/heartbeat", post(internal::heartbeat))
@@ -68,7 +68,7 @@ pub fn router(platform: Platform) -> Router {
     let uploads = OpenApiRouter::new()
         .merge(catalog::upload_routes().layer(rated))
         .route("/internal/worlds/{id}/scripts", post(scripts::publish))
-        .route("/internal/worlds/{id}/keep", post(world_log::keep))
+        .route("/internal/worlds/{id}/keep", post(log::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
     let saves =
@@ -77,7 +77,7 @@ pub fn router(platform: Platform) -> Router {
     openapi::publish(ordinary.merge(others))
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
-        .layer(from_fn(crate::trace::trace))
+        .layer(from_fn(crate::core::trace::trace))
         .layer(socketio::layer(&platform))
         .with_state(platform)
 }

@@ -31,7 +31,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
 use crate::catalog::recorder;
-use crate::tls::Certificate;
+use crate::core::tls::Certificate;
 use crate::{Platform, cleanup, health, routes};
 
 /// Time that open requests have to finish after the fleet has stopped.

@@ -15,9 +15,9 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
 use crate::Platform;
-use crate::encoding::{self, Encoding};
-use crate::error::ApiError;
-use crate::ids;
+use crate::core::encoding::{self, Encoding};
+use crate::core::error::ApiError;
+use crate::core::ids;
 use pages::Pages;
 
 /// First path segments of the APIs: unknown URLs below them are JSON errors, not

@@ -27,7 +27,7 @@ use socketioxide::layer::SocketIoLayer;
 use self::visitor::Visitor;
 pub use self::worlds::send_reset;
 use crate::Platform;
-use crate::remote_commands::{self, OpEvent};
+use crate::worlds::remote_commands::{self, OpEvent};
 
 /// Maximum size of a message.
 const MESSAGE_BYTES_MAX: usize = 128 * 1024;

@@ -25,8 +25,8 @@ pub use teach::forget_everywhere;
 use axum::http::StatusCode;
 
 use crate::api::SpellInfo;
-use crate::auth::{Role, Session};
-use crate::error::ApiError;
+use crate::core::auth::{Role, Session};
+use crate::core::error::ApiError;
 
 /// The user who performs an action, over REST or Socket.IO.
 #[derive(Clone, Debug)]

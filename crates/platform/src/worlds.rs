@@ -3,9 +3,17 @@
 
 mod asker;
 pub mod castable;
+pub mod console;
+pub mod datastore;
 pub mod helpers;
+pub mod internal;
+pub mod join;
+pub mod log;
+pub mod remote_commands;
 pub mod rest;
+pub mod rooms;
 pub mod saves;
+pub mod scripts;
 mod state;
 
 use std::time::Duration;
@@ -15,12 +23,12 @@ use sqlx::{AnyPool, Row};
 
 use crate::Platform;
 use crate::api::{Channel, WorldInfo};
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
+use crate::catalog::games::GameRow;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::ids;
 use crate::fleet::WorldSpec;
-use crate::games::GameRow;
-use crate::ids;
 
 pub use asker::Asker;
 

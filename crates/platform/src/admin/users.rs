@@ -10,15 +10,15 @@ use sqlx::{AnyConnection, Row};
 
 use super::Admin;
 use crate::Platform;
-use crate::accounts::sessions;
 use crate::api::{ErrorBody, GiveRoleRequest, NewPassword, RoleName, UserInfo, UserList};
-use crate::auth::Role;
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiJson, ApiPath, ApiQuery};
-use crate::ids;
-use crate::paging::{PER_PAGE, Page};
+use crate::community::accounts::sessions;
+use crate::core::auth::Role;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
+use crate::core::ids;
+use crate::core::paging::{PER_PAGE, Page};
 
 const QUERY_CHARS_MAX: usize = 64;
 const SELECT: &str = "SELECT u.user_id, u.username, u.kind, u.role, u.created_at, u.last_seen_at,
@@ -133,7 +133,7 @@ pub async fn give_role(
 ) -> Result<Json<UserInfo>, ApiError> {
     let role = Role::from(request.role);
     let was = request.was.map(|was| Role::from(was).name());
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     if role < Role::Admin {
         lock_admins(&mut transaction).await?;
     }
@@ -194,7 +194,7 @@ pub async fn reset_password(
     let password = ids::new_id("frolic");
     let hash = platform.passwords().hash(password.clone()).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     let found = sqlx::query("UPDATE users SET kind = kind WHERE user_id = $1 AND kind = 'account'")
         .bind(&user_id)
         .execute(&mut *transaction)

@@ -10,8 +10,8 @@ use sqlx::AnyPool;
 use super::games::{self, GameRow};
 use crate::Platform;
 use crate::api::{Channel, GameVisibility};
-use crate::auth::{Role, Session};
-use crate::error::ApiError;
+use crate::core::auth::{Role, Session};
+use crate::core::error::ApiError;
 
 /// The optional session of a request to a public page. Pages show more to some users.
 /// An invalid or expired token counts as none.

@@ -29,8 +29,8 @@ use super::assets::Grants;
 use super::games::{SUMMARY_COLUMNS, summary};
 use super::ranking::{self, RankingInputs};
 use crate::Platform;
-use crate::error::ApiError;
-use crate::names;
+use crate::core::error::ApiError;
+use crate::core::names;
 
 /// Maximum number of listed games. With more games, the most recently played are
 /// listed.

@@ -16,10 +16,10 @@ use super::games::GameRow;
 use super::{access, edition_conflict, game_changed, versions};
 use crate::Platform;
 use crate::api::{AtEdition, Channel, ErrorBody, GameChannels, SetChannel};
-use crate::auth::{Role, Session};
-use crate::error::ApiError;
-use crate::extract::{ApiJson, ApiPath};
-use crate::ids;
+use crate::core::auth::{Role, Session};
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath};
+use crate::core::ids;
 use crate::moderation::ActiveSession;
 
 pub use change::{ChannelChange, apply, bump_edition, refresh_visibility};
@@ -218,7 +218,7 @@ async fn changed(
     let db = platform.db();
     let game = access::owned(db, game_id, session).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     if !bump_edition(&mut transaction, game_id, Some(edition), now).await? {
         return Err(edition_conflict(game.edition));
     }

@@ -10,12 +10,12 @@ use super::games::{SUMMARY_COLUMNS, players_now, summary, unknown_game};
 use super::{access, channels, pictures};
 use crate::Platform;
 use crate::api::{CreatorGame, CreatorGameList, ErrorBody, GameVisibility};
-use crate::auth::Session;
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiPath, ApiQuery};
-use crate::paging::PageQuery;
+use crate::core::auth::Session;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiPath, ApiQuery};
+use crate::core::paging::PageQuery;
 
 const COLUMNS: &str = "g.visibility, g.chosen_visibility, g.published, g.taken_down, g.featured, \
      g.downloads, g.edition, g.edited, g.created_at, g.updated_at";

@@ -14,11 +14,11 @@ use crate::api::{
     DashboardDay, DashboardTotals, ErrorBody, GameDashboard, PlayerSample, Retention,
     ScriptErrorInfo,
 };
-use crate::auth::Session;
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiPath, ApiQuery};
+use crate::core::auth::Session;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiPath, ApiQuery};
 
 const DAYS: u32 = 28;
 const DAYS_MAX: u32 = 90;

@@ -10,11 +10,11 @@ use super::channels::{bump_edition, refresh_visibility};
 use super::{access, creator, edition_conflict, game_changed, games, text};
 use crate::Platform;
 use crate::api::{AtEdition, CreatorGame, EditGame, ErrorBody, FeatureRequest};
-use crate::auth::{Role, Session};
-use crate::error::ApiError;
-use crate::extract::{ApiJson, ApiPath};
+use crate::core::auth::{Role, Session};
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath};
+use crate::core::texts;
 use crate::moderation::ActiveSession;
-use crate::texts;
 
 /// Changes the page of your game. Omitted fields stay unchanged.
 ///
@@ -199,7 +199,7 @@ pub(super) async fn change(
     let db = platform.db();
     let game = access::owned(db, game_id, session).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     if !bump_edition(&mut transaction, game_id, Some(edition), now).await? {
         return Err(edition_conflict(game.edition));
     }

@@ -12,10 +12,10 @@ use crate::Platform;
 use crate::api::{
     Channel, ErrorBody, GameDetail, GameSummary, GameVersion, GameVisibility, RunningWorld,
 };
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::ApiPath;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::ApiPath;
 
 const VERSIONS_SHOWN: i64 = 50;
 /// Maximum number of worlds on a game's page, the fullest first.

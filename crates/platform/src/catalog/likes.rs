@@ -8,10 +8,10 @@ use super::access::{self, OptionalSession};
 use super::ranking;
 use crate::Platform;
 use crate::api::{ErrorBody, LikeState};
-use crate::auth::Session;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::ApiPath;
+use crate::core::auth::Session;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::ApiPath;
 
 /// Likes a game. Idempotent.
 ///
@@ -82,7 +82,7 @@ async fn set(
     let viewer = OptionalSession(Some(session));
     access::visible(platform.db(), game_id, &viewer).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     // Lock the game's row first, which serializes concurrent likes of one user.
     sqlx::query("UPDATE games SET likes = likes WHERE game_id = $1")
         .bind(game_id)

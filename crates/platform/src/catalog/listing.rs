@@ -10,10 +10,10 @@ use super::TaggedBody;
 use super::cache::{Order, PageKey};
 use crate::Platform;
 use crate::api::{ErrorBody, GameList, TagList};
-use crate::error::ApiError;
-use crate::extract::ApiQuery;
-use crate::names;
-use crate::paging::Page;
+use crate::core::error::ApiError;
+use crate::core::extract::ApiQuery;
+use crate::core::names;
+use crate::core::paging::Page;
 
 const PAGE_SIZE: u32 = 24;
 /// Maximum number of characters of a search, tag or name that are used.

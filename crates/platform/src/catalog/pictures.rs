@@ -18,11 +18,11 @@ use super::games::GameRow;
 use super::{access, creator, game_changed};
 use crate::Platform;
 use crate::api::{CreatorGame, ErrorBody, Screenshot, ScreenshotList, ScreenshotOrder};
-use crate::auth::Session;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiBytes, ApiJson, ApiPath};
-use crate::ids;
+use crate::core::auth::Session;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiBytes, ApiJson, ApiPath};
+use crate::core::ids;
 use crate::moderation::ActiveSession;
 use header::PictureHeader;
 
@@ -68,7 +68,7 @@ pub async fn add_screenshot(
     let picture = check(&bytes)?;
     let sha256 = platform.blobs().put(&bytes).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     bump_edition(&mut transaction, &game_id, None, now).await?;
     let row = sqlx::query(
         "SELECT COUNT(*) AS total, CAST(COALESCE(MAX(position), 0) AS BIGINT) AS last
@@ -118,7 +118,7 @@ pub async fn remove_screenshot(
 ) -> Result<Json<ScreenshotList>, ApiError> {
     let db = platform.db();
     let game = access::owned(db, &game_id, &session).await?;
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     let removed = sqlx::query(
         "DELETE FROM game_pictures WHERE game_id = $1 AND picture_id = $2 AND kind = 'screenshot'",
     )
@@ -163,7 +163,7 @@ pub async fn order_screenshots(
 ) -> Result<Json<ScreenshotList>, ApiError> {
     let db = platform.db();
     let game = access::owned(db, &game_id, &session).await?;
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     bump_edition(&mut transaction, &game_id, None, platform.clock().now_ms()).await?;
     let rows = sqlx::query(
         "SELECT picture_id FROM game_pictures WHERE game_id = $1 AND kind = 'screenshot'
@@ -261,7 +261,7 @@ async fn replace_thumbnail(
     picture: Option<(String, PictureHeader)>,
 ) -> Result<Json<CreatorGame>, ApiError> {
     let now = platform.clock().now_ms();
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     bump_edition(&mut transaction, game_id, None, now).await?;
     sqlx::query("DELETE FROM game_pictures WHERE game_id = $1 AND kind = 'thumbnail'")
         .bind(game_id)

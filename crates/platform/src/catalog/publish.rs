@@ -19,12 +19,12 @@ use crate::api::{
     Channel, ErrorBody, GameVisibility, PackageProblem, PackageReport, PublishResponse,
     ValidPackage, ValidationReport,
 };
-use crate::auth::Session;
-use crate::error::ApiError;
-use crate::extract::{ApiBytes, ApiQuery};
+use crate::core::auth::Session;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiBytes, ApiQuery};
+use crate::core::names;
+use crate::core::texts;
 use crate::moderation::ActiveSession;
-use crate::names;
-use crate::texts;
 
 /// Why a package was not published.
 #[derive(Debug, thiserror::Error)]
@@ -376,7 +376,7 @@ async fn store(
     let now = platform.clock().now_ms();
     let manifest = &package.manifest;
     let game_id = &manifest.game.id;
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     let written = upsert_game(package, creator_id, options.channel, now)
         .execute(&mut *transaction)
         .await?;

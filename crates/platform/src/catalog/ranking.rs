@@ -11,8 +11,8 @@ use axum::extract::State;
 use super::access::{self, OptionalSession};
 use crate::Platform;
 use crate::api::{ErrorBody, RankingBreakdown, RankingFormula, RankingPart, RankingShare};
-use crate::error::ApiError;
-use crate::extract::ApiPath;
+use crate::core::error::ApiError;
+use crate::core::extract::ApiPath;
 
 /// 2026-01-01: plays at this time have the weight 1. A double does not overflow for a
 /// thousand half-lives.

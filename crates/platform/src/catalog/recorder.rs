@@ -14,8 +14,8 @@ use sqlx::AnyPool;
 use tokio::sync::Notify;
 
 use crate::Platform;
-use crate::error::ApiError;
-use crate::ids;
+use crate::core::error::ApiError;
+use crate::core::ids;
 
 pub use write::sweep;
 

@@ -21,12 +21,12 @@ use super::created_or_ok;
 use super::publish::{self, PublishOptions};
 use crate::Platform;
 use crate::api::{Channel, ErrorBody, PublishResponse, StartUpload, UploadState};
-use crate::auth::Session;
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiBytes, ApiJson, ApiPath, ApiQuery};
-use crate::ids;
+use crate::core::auth::Session;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiBytes, ApiJson, ApiPath, ApiQuery};
+use crate::core::ids;
 use crate::moderation::ActiveSession;
 
 /// Maximum size of a part.
@@ -162,7 +162,7 @@ pub async fn start(
 
 /// Inserts the upload unless there are too many.
 async fn insert(db: &AnyPool, upload: &Upload, user_id: &str, now: i64) -> Result<(), ApiError> {
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     sqlx::query(
         "INSERT INTO uploads (upload_id, user_id, size_bytes, received_bytes, sha256, channel, notes,
            created_at, expires_at) VALUES ($1, $2, $3, 0, $4, $5, $6, $7, $8)",

@@ -9,12 +9,12 @@ use sqlx::{AnyPool, Row};
 use super::access;
 use crate::Platform;
 use crate::api::{Channel, ErrorBody, VersionInfo, VersionList};
-use crate::auth::Session;
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiPath, ApiQuery};
-use crate::paging::PageQuery;
+use crate::core::auth::Session;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiPath, ApiQuery};
+use crate::core::paging::PageQuery;
 
 /// The fields of a version that its worlds need.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::launcher::{BoxFuture, GameServer, ServerExit};
 use super::process::WorldProcess;
 use super::{Fleet, supervise};
-use crate::world_lease;
+use crate::fleet::lease;
 
 /// Time within which an adopted process has to call: a few heartbeats.
 pub(super) const ADOPTION_TIMEOUT: Duration = Duration::from_secs(7);
@@ -21,10 +21,10 @@ impl Fleet {
     /// # Errors
     /// When the database fails.
     pub async fn adopt_running_servers(&self) -> Result<(), sqlx::Error> {
-        for lease in world_lease::open(&self.0.db).await? {
+        for lease in lease::open(&self.0.db).await? {
             let world_id = lease.world.spec.world_id.clone();
             let Some(process) = AdoptedProcess::find(lease.pid, &world_id) else {
-                world_lease::end(&self.0.db, &world_id, lease.epoch).await?;
+                lease::end(&self.0.db, &world_id, lease.epoch).await?;
                 continue;
             };
             tracing::info!(

@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use super::queue::{Queue, QueuePosition};
 use crate::api::{RunningWorld, ServerInfo};
-use crate::{ids, world_lease};
+use crate::core::ids;
+use crate::fleet::lease;
 
 /// The properties of a world that the fleet needs.
 #[derive(Clone, Debug)]
@@ -178,7 +179,7 @@ impl WorldProcess {
     }
 
     /// Creates the entry of an adopted process.
-    pub(super) fn adopted(lease: &world_lease::Lease) -> Self {
+    pub(super) fn adopted(lease: &lease::Lease) -> Self {
         let server = Self::new(lease.world.spec.clone());
         let mut state = server.state();
         if let Ok(Ok(digest)) = hex::decode(&lease.token_sha256).map(<[u8; 32]>::try_from) {

@@ -11,7 +11,8 @@ use super::adopt::ADOPTION_TIMEOUT;
 use super::launcher::{GameServer, LaunchRequest, ServerExit};
 use super::process::{End, Phase, WorldProcess};
 use super::{Fleet, backoff};
-use crate::{ids, world_lease};
+use crate::core::ids;
+use crate::fleet::lease;
 
 /// A world with more disabled scripts is not started again.
 const DISABLED_MAX: usize = 16;
@@ -71,9 +72,7 @@ async fn run_until_end(
             // At once, so that no player is sent to a process that has ended.
             server.advance(Phase::Starting);
         }
-        if let Err(error) =
-            world_lease::end(fleet.db(), &server.spec.world_id, server.epoch()).await
-        {
+        if let Err(error) = lease::end(fleet.db(), &server.spec.world_id, server.epoch()).await {
             tracing::warn!(%error, world = server.spec.world_id, "could not close the lease of a game server");
         }
         let why = match outcome {
@@ -172,7 +171,7 @@ async fn run_once(fleet: &Fleet, server: &Arc<WorldProcess>) -> Outcome {
     let token = ids::new_token();
     let digest = ids::sha256_hex(token.as_bytes());
     let disabled = server.disabled_scripts();
-    let epoch = match world_lease::begin(fleet.db(), world_id, &digest, &disabled).await {
+    let epoch = match lease::begin(fleet.db(), world_id, &digest, &disabled).await {
         Ok(epoch) => epoch,
         Err(error) => return Outcome::NeverReady(format!("could not store its launch: {error}")),
     };

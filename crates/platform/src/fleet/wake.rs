@@ -35,7 +35,7 @@ impl Fleet {
         let Phase::Ready(endpoints) = server.phase() else {
             return None;
         };
-        let local = crate::address::local_ip(self.host());
+        let local = crate::fleet::address::local_ip(self.host());
         let address = SocketAddr::new(local, endpoints.websocket_port);
         Some(InternalEndpoint {
             url: format!("http://{address}/internal"),

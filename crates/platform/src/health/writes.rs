@@ -10,8 +10,8 @@ use sqlx::AnyPool;
 use tokio::time::Instant;
 
 use crate::Platform;
-use crate::db::{self, DbErrorKind};
-use crate::metrics::Counter;
+use crate::core::db::{self, DbErrorKind};
+use crate::core::metrics::Counter;
 
 /// A probe is due after this time without a commit.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);

@@ -12,12 +12,13 @@ use super::audit::{self, LogRecord};
 use super::{Moderator, reports, rules};
 use crate::Platform;
 use crate::api::{Decided, Decision, ErrorBody, LiftNotice, Report, TargetKind, Verdict};
-use crate::auth::Role;
 use crate::catalog::channels::refresh_visibility;
-use crate::clock::rfc3339;
-use crate::error::ApiError;
-use crate::extract::{ApiJson, ApiPath};
-use crate::{catalog, ids, spells, texts};
+use crate::core::auth::Role;
+use crate::core::clock::rfc3339;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath};
+use crate::core::{ids, texts};
+use crate::{catalog, spells};
 
 const TEXT_CHARS_MAX: usize = 1000;
 const SUSPENSION_DAYS_MAX: u32 = 3650;
@@ -67,7 +68,7 @@ async fn decide(
     let report = reports::find(platform.db(), &id).await?;
     let plan = ValidatedDecision::new(&platform, &moderator, &report, decision).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     let decided = plan.close_reports(&mut transaction, now).await?;
     if plan.verdict != Verdict::Dismiss {
         plan.write_notice(&mut transaction, now).await?;
@@ -346,7 +347,7 @@ async fn lift(
             "give a reason, for the log",
         ));
     }
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
     let revoked = revoke(
         &mut transaction,

@@ -14,12 +14,12 @@ use crate::Platform;
 use crate::api::{
     AppealCase, AppealDecision, AppealList, AppealState, ErrorBody, Notice, NoticeState,
 };
-use crate::auth::Role;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiJson, ApiPath, ApiQuery};
-use crate::paging::{PER_PAGE, Page};
-use crate::texts;
+use crate::core::auth::Role;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
+use crate::core::paging::{PER_PAGE, Page};
+use crate::core::texts;
 
 const ANSWER_CHARS_MAX: usize = 2000;
 
@@ -135,7 +135,7 @@ async fn decide(
             "this appeal is about your own decision; another moderator has to decide it",
         ));
     }
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     let decided = sqlx::query(
         "UPDATE appeals SET state = $1, answer = $2, decided_by = $3, decided_at = $4
          WHERE appeal_id = $5 AND state = 'open'",

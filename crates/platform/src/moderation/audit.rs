@@ -9,12 +9,12 @@ use utoipa_axum::routes;
 use super::{Moderator, rules};
 use crate::Platform;
 use crate::api::{AuditEntry, AuditLog, ErrorBody, TargetKind};
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::ApiQuery;
-use crate::ids;
-use crate::paging::PageQuery;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::ApiQuery;
+use crate::core::ids;
+use crate::core::paging::PageQuery;
 
 /// A new log entry.
 pub struct LogRecord<'a> {

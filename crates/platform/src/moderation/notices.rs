@@ -15,13 +15,13 @@ use crate::Platform;
 use crate::api::{
     Appeal, AppealState, ErrorBody, NewAppeal, Notice, NoticeList, NoticeState, TargetKind, Verdict,
 };
-use crate::auth::Session;
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiJson, ApiPath, ApiQuery};
-use crate::paging::PageQuery;
-use crate::{ids, texts};
+use crate::core::auth::Session;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
+use crate::core::paging::PageQuery;
+use crate::core::{ids, texts};
 
 const APPEAL_CHARS_MAX: usize = 2000;
 
@@ -126,7 +126,7 @@ async fn appeal(
         .notice;
     let now = platform.clock().now_ms();
     let appeal_id = ids::new_id("appeal");
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     let made = sqlx::query(
         "INSERT INTO appeals (appeal_id, notice_id, user_id, text, state, answer, created_at)
          SELECT $1, notice_id, $2, $3, 'open', '', $4 FROM notices

@@ -24,9 +24,9 @@ use super::audit::{self, LogRecord};
 use super::{Moderator, reports};
 use crate::Platform;
 use crate::api::{ErrorBody, ReportRecording};
-use crate::clock::rfc3339;
-use crate::error::ApiError;
-use crate::extract::ApiPath;
+use crate::core::clock::rfc3339;
+use crate::core::error::ApiError;
+use crate::core::extract::ApiPath;
 
 /// Subfolder of reported recordings.
 const REPORTED: &str = "reported";

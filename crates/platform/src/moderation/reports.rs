@@ -16,13 +16,13 @@ use crate::api::{
     ErrorBody, Evidence, NewReport, OwnReport, OwnReportList, Report, ReportList, ReportStatus,
     TargetKind,
 };
-use crate::auth::Session;
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiJson, ApiPath, ApiQuery};
-use crate::paging::{PER_PAGE, Page, PageQuery};
-use crate::{ids, texts};
+use crate::core::auth::Session;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
+use crate::core::paging::{PER_PAGE, Page, PageQuery};
+use crate::core::{ids, texts};
 
 const DETAILS_CHARS_MAX: usize = 1000;
 const LINES_MAX: usize = 20;
@@ -92,7 +92,7 @@ async fn create(
     let details = texts::lines(&new.details, DETAILS_CHARS_MAX);
     let world_id = new.evidence.world_id.as_deref().map(named_world);
     let evidence = stored_evidence(new.evidence)?;
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     // A repeated report is merged while the first is open.
     let made = sqlx::query(
         "INSERT INTO reports (report_id, reporter_id, reporter_name, target_kind, target_id, target_name,

@@ -6,7 +6,7 @@ use utoipa_axum::routes;
 
 use crate::Platform;
 use crate::api::{Rule, RuleList};
-use crate::error::ApiError;
+use crate::core::error::ApiError;
 
 /// Id, title, rule, advice after a violation.
 const RULES: [(&str, &str, &str, &str); 10] = [

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::Platform;
 use crate::catalog::access::{self, OptionalSession};
-use crate::social;
+use crate::community::social;
 
 /// File with the list: `{"/games/:game": "game", …}`.
 pub const FILE: &str = "pages.json";

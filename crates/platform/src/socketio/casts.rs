@@ -8,10 +8,10 @@ use super::connection::{HandlerResult, Reply, optional, text};
 use super::visitor::Visitor;
 use super::worlds::joined_world;
 use crate::Platform;
-use crate::error::ApiError;
-use crate::remote_commands::{self, WorldRef};
+use crate::core::error::ApiError;
 use crate::spells::cast::{self, CastRequest};
 use crate::worlds::WorldRow;
+use crate::worlds::remote_commands::{self, WorldRef};
 
 /// Default material of add and paint operations.
 const MATERIAL: &str = "stone";

@@ -15,10 +15,10 @@ use tokio::time::Instant;
 use super::visitor::{ReceivedMessage, Visitor};
 use super::{casts, spells, user_room, worlds};
 use crate::Platform;
-use crate::auth::{Role, Session};
-use crate::error::ApiError;
-use crate::ids;
-use crate::limits::client_address;
+use crate::core::auth::{Role, Session};
+use crate::core::error::ApiError;
+use crate::core::ids;
+use crate::core::limits::client_address;
 use crate::moderation;
 use crate::spells::Principal;
 

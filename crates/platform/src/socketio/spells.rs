@@ -9,10 +9,11 @@ use super::connection::{HandlerResult, Reply, parsed, text};
 use super::visitor::Visitor;
 use crate::Platform;
 use crate::api::{BuildRequest, CreateSpellRequest, PublishSpellRequest, RevisionInfo};
-use crate::error::ApiError;
-use crate::paging::{PER_PAGE, Page};
+use crate::core::error::ApiError;
+use crate::core::paging::{PER_PAGE, Page};
+use crate::spells as makes;
 use crate::spells::drafts::SpellFilter;
-use crate::spells::{self as makes, content, drafts, jobs};
+use crate::spells::{content, drafts, jobs};
 
 /// `spell.create_draft`.
 pub async fn create_draft(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {

@@ -7,9 +7,9 @@ use std::time::Instant;
 use serde_json::Value;
 use socketioxide::extract::{AckSender, SocketRef};
 
-use crate::auth::Role;
-use crate::remote_commands::WorldRef;
+use crate::core::auth::Role;
 use crate::spells::Principal;
+use crate::worlds::remote_commands::WorldRef;
 
 /// Maximum number of queued messages per client.
 const QUEUE_MAX: usize = 64;

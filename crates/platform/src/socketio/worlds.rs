@@ -9,13 +9,13 @@ use super::visitor::Visitor;
 use super::{Recipients, observers_room, user_in_world_room, world_room};
 use crate::Platform;
 use crate::api::WorldInfo;
-use crate::error::ApiError;
+use crate::catalog::games::{self, GameRow};
+use crate::core::error::ApiError;
+use crate::core::names;
+use crate::core::texts;
 use crate::fleet::WorldSpec;
-use crate::games::{self, GameRow};
-use crate::join::access::Via;
-use crate::names;
-use crate::remote_commands::{self, LogEnds, WorldRef};
-use crate::texts;
+use crate::worlds::join::access::Via;
+use crate::worlds::remote_commands::{self, LogEnds, WorldRef};
 use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec};
 
 /// Default game of new worlds, if it is installed.

@@ -13,10 +13,10 @@ use super::{SpellCompiler, WriteError, drafts};
 use crate::Platform;
 use crate::api::SpellChannel;
 use crate::api::{BuildOptions, BuildRequest, RevisionInfo, SpellFile, SpellManifest};
-use crate::clock::rfc3339;
-use crate::error::ApiError;
-use crate::ids;
-use crate::texts;
+use crate::core::clock::rfc3339;
+use crate::core::error::ApiError;
+use crate::core::ids;
+use crate::core::texts;
 
 const SETTINGS: &str = "spell.toml";
 const PROMPT: &str = "prompt.txt";
@@ -262,7 +262,7 @@ pub async fn finalize(
     } = assembled.prepared;
     let (spell_id, now) = (&job.info.spell_id, platform.clock().now_ms());
     let revision_id = ids::new_id("rev");
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     let ours = sqlx::query(
         "UPDATE jobs SET status = 'done', stage = 'done', progress_pct = 100, result_revision_id = $1,
            logs = $2, error_message = '', lease_owner = '', lease_until = 0, updated_at = $3
@@ -307,7 +307,7 @@ pub async fn finalize(
         spell_id: spell_id.clone(),
         revision_id: revision_id.clone(),
         parent_revision_id: parent.clone(),
-        version: crate::db::to_u32(version),
+        version: crate::core::db::to_u32(version),
         name: settings.name,
         description: settings.description,
         entry: ENTRY.to_owned(),

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
-use crate::error::ApiError;
-use crate::remote_commands::{self, WorldRef};
+use crate::core::error::ApiError;
+use crate::worlds::remote_commands::{self, WorldRef};
 
 /// Maximum size of the cast parameters.
 const PARAMS_BYTES_MAX: usize = 8 * 1024;

@@ -9,10 +9,10 @@ use super::drafts;
 use super::{Principal, unknown_revision, unknown_spell};
 use crate::Platform;
 use crate::api::{RevisionInfo, RevisionList, SpellChannel, SpellFile, SpellManifest};
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::paging::Page;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::paging::Page;
 
 const COLUMNS: &str =
     "revision_id, spell_id, parent_revision_id, channel, version, manifest_json, created_at";

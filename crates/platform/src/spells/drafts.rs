@@ -8,12 +8,12 @@ use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, id_of};
 use super::{Principal, unknown_spell};
 use crate::Platform;
 use crate::api::{CreateSpellRequest, DraftCreated, SpellInfo, SpellList};
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::ids;
-use crate::paging::Page;
-use crate::texts;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::ids;
+use crate::core::paging::Page;
+use crate::core::texts;
 
 /// Maximum number of spells per user.
 const SPELLS_PER_USER: i64 = 500;

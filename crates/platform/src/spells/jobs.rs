@@ -8,10 +8,10 @@ use sqlx::{AnyPool, Row};
 use super::{Principal, content::ENTRY, drafts, unknown_revision};
 use crate::Platform;
 use crate::api::{BuildRequest, BuildStarted, CreateSpellRequest, JobInfo, JobStatus};
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::ids;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::ids;
 
 /// Duration of a worker's lease on a job; each progress note extends it.
 pub const LEASE_MS: i64 = 30_000;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::Platform;
 use crate::api::{PublishSpellRequest, SpellChannel, SpellPublished};
-use crate::error::ApiError;
+use crate::core::error::ApiError;
 
 /// Makes a revision the active one of a channel.
 ///
@@ -32,7 +32,7 @@ pub async fn publish(
         SpellChannel::Beta => "active_beta_rev",
         SpellChannel::Stable => "active_stable_rev",
     };
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     let update = format!(
         "UPDATE spells SET {column} = $1, display_name = $2, description = $3, updated_at = $4
          WHERE spell_id = $5"

@@ -17,11 +17,11 @@ use crate::api::{
     BuildRequest, BuildStarted, CreateSpellRequest, DraftCreated, ErrorBody, JobInfo,
     PublishSpellRequest, RevisionList, SpellInfo, SpellList, SpellManifest, SpellPublished,
 };
-use crate::auth::{Role, Session};
-use crate::error::ApiError;
-use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
+use crate::core::auth::{Role, Session};
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
+use crate::core::paging::{PER_PAGE, Page, PageQuery};
 use crate::moderation::ActiveSession;
-use crate::paging::{PER_PAGE, Page, PageQuery};
 
 /// All routes of spells.
 pub fn routes() -> OpenApiRouter<Platform> {

@@ -12,10 +12,10 @@ use sqlx::Row;
 use super::content::{self, ENTRY};
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellChannel};
-use crate::error::ApiError;
+use crate::core::error::ApiError;
 use crate::fleet::WorldProcess;
-use crate::internal::Caller;
-use crate::remote_commands;
+use crate::worlds::internal::Caller;
+use crate::worlds::remote_commands;
 
 /// Maximum number of worlds that are contacted concurrently.
 const CONCURRENT_WORLDS_MAX: usize = 16;

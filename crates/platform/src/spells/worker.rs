@@ -12,7 +12,7 @@ use super::build::{self, BuildError};
 use super::jobs::{self, ATTEMPTS_MAX, AttemptResult, Job, LEASE_MS, ProgressReport};
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellManifest};
-use crate::ids;
+use crate::core::ids;
 
 /// Number of concurrent builds.
 const WORKERS: usize = 2;

@@ -5,10 +5,11 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
 use super::WorldRow;
-use crate::auth::{Role, Session, bearer};
-use crate::error::ApiError;
-use crate::games::GameRow;
-use crate::{Platform, ids};
+use crate::Platform;
+use crate::catalog::games::GameRow;
+use crate::core::auth::{Role, Session, bearer};
+use crate::core::error::ApiError;
+use crate::core::ids;
 
 /// The caller.
 #[derive(Clone, Debug)]

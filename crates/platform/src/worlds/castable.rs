@@ -9,9 +9,9 @@ use frolic_package::Limits;
 use super::{COLUMNS, WorldRow};
 use crate::Platform;
 use crate::api::WorldInfo;
-use crate::error::ApiError;
-use crate::remote_commands;
+use crate::core::error::ApiError;
 use crate::spells::Principal;
+use crate::worlds::remote_commands;
 
 /// Worlds in the list.
 const LIST_MAX: i64 = 50;

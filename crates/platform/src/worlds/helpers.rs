@@ -12,11 +12,11 @@ use super::Asker;
 use super::rest::{owned, owned_to_edit};
 use crate::Platform;
 use crate::api::{ErrorBody, WorldHelper, WorldHelpers};
-use crate::error::ApiError;
-use crate::extract::ApiPath;
-use crate::join::access;
-use crate::names;
-use crate::profiles::unknown_user;
+use crate::community::profiles::unknown_user;
+use crate::core::error::ApiError;
+use crate::core::extract::ApiPath;
+use crate::core::names;
+use crate::worlds::join::access;
 
 /// Helpers per world.
 const HELPERS_MAX: i64 = 50;
@@ -89,7 +89,7 @@ async fn allow(
     owned_to_edit(&platform, &asker, &world_id).await?;
     let db = platform.db();
     let user_id = user_named(db, &username).await?;
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     sqlx::query(
         "INSERT INTO world_helpers (world_id, user_id, created_at) VALUES ($1, $2, $3)
          ON CONFLICT (world_id, user_id) DO NOTHING",

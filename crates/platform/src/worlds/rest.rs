@@ -17,16 +17,16 @@ use super::{
 };
 use crate::Platform;
 use crate::api::{ErrorBody, NewWorld, WorldChange, WorldInfo, WorldList};
-use crate::auth::Session;
+use crate::catalog::games::{self, GameRow};
 use crate::catalog::{access, channels};
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
-use crate::games::{self, GameRow};
+use crate::core::auth::Session;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
+use crate::core::names;
+use crate::core::paging::{PER_PAGE, Page};
+use crate::core::texts;
 use crate::moderation::{self, ActiveSession};
-use crate::names;
-use crate::paging::{PER_PAGE, Page};
-use crate::texts;
 
 /// Worlds that one user may own.
 const OWNED_MAX: i64 = 50;

@@ -1,6 +1,6 @@
 //! Saves of a world's persisted state, and restoring them: `POST /world/{id}` and related routes.
 //!
-//! The database always contains the complete persisted state (`world_log.rs`), so a save does not
+//! The database always contains the complete persisted state (`log.rs`), so a save does not
 //! involve the world's process. A restore stops the process first. It also increments the world's
 //! epoch, so that a process started in between cannot overwrite the restored state.
 
@@ -17,12 +17,14 @@ use super::rest::{end, owned, owned_to_edit};
 use super::{Asker, state};
 use crate::Platform;
 use crate::api::{ErrorBody, WorldSave, WorldSaveList, WorldSaveRequest, WorldState};
-use crate::clock::rfc3339;
-use crate::db::to_u32;
-use crate::error::ApiError;
-use crate::extract::{ApiPath, ApiQuery, OptionalJson};
-use crate::paging::PageQuery;
-use crate::{ids, socketio, texts, world_log};
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiPath, ApiQuery, OptionalJson};
+use crate::core::paging::PageQuery;
+use crate::core::{ids, texts};
+use crate::socketio;
+use crate::worlds::log;
 
 /// Manual saves per world.
 const SAVES_MAX: i64 = 20;
@@ -95,7 +97,7 @@ async fn save_now(
     world_id: &str,
     label: Option<String>,
 ) -> Result<WorldSave, ApiError> {
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     lock(&mut transaction, world_id, 0).await?;
     let count: i64 = sqlx::query(
         "SELECT COUNT(*) AS saves FROM world_saves WHERE world_id = $1 AND automatic = 0",
@@ -111,7 +113,7 @@ async fn save_now(
             format!("this world already has {SAVES_MAX} saves; delete one first"),
         ));
     }
-    let world = world_log::read_world_in(&mut transaction, world_id).await?;
+    let world = log::read_world_in(&mut transaction, world_id).await?;
     let label = label.unwrap_or_else(|| format!("Save {}", count + 1));
     let now_ms = platform.clock().now_ms();
     let label = (label, false);
@@ -129,9 +131,9 @@ async fn restore(
 ) -> Result<WorldSave, ApiError> {
     // The process is stopped first, so that the save contains its last checkpoint.
     end(platform, world_id).await;
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     lock(&mut transaction, world_id, 1).await?;
-    let before = world_log::read_world_in(&mut transaction, world_id).await?;
+    let before = log::read_world_in(&mut transaction, world_id).await?;
     let newest: i64 = sqlx::query("SELECT op_seq FROM world_runs WHERE world_id = $1")
         .bind(world_id)
         .fetch_one(&mut *transaction)
@@ -142,7 +144,7 @@ async fn restore(
     let saved = write_save(&mut transaction, now_ms, asker, world_id, label, before).await?;
     delete_old_automatic(&mut transaction, world_id).await?;
     let world = state::renumbered(world, newest.max(0).cast_unsigned());
-    world_log::replace_world(&mut transaction, world_id, &world, now_ms).await?;
+    log::replace_world(&mut transaction, world_id, &world, now_ms).await?;
     transaction.commit().await?;
     // A process that was started in the meantime has loaded the old state and must not store it.
     end(platform, world_id).await;
@@ -373,9 +375,9 @@ async fn show_state(
     ApiPath(world_id): ApiPath<String>,
 ) -> Result<Json<WorldState>, ApiError> {
     owned(&platform, &asker, &world_id).await?;
-    let mut transaction = crate::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(platform.db()).await?;
     lock(&mut transaction, &world_id, 0).await?;
-    let world = world_log::read_world_in(&mut transaction, &world_id).await?;
+    let world = log::read_world_in(&mut transaction, &world_id).await?;
     transaction.commit().await?;
     let sections = world.checkpoint.sections.values();
     let bytes: usize = sections.map(|section| section.bytes.len()).sum();

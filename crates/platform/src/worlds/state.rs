@@ -11,7 +11,7 @@ use frolic_protocol::persist::{
 };
 
 use crate::api::{StateOp, StateSection, WorldState};
-use crate::error::ApiError;
+use crate::core::error::ApiError;
 
 /// Operations of a state in a request.
 const OPS_MAX: usize = 50_000;

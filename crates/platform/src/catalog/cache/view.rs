@@ -9,7 +9,7 @@ use super::search::{Score, Search, Searchable};
 use crate::api::{GameSummary, TagCount};
 use crate::catalog::TaggedBody;
 use crate::catalog::ranking::RankingInputs;
-use crate::error::ApiError;
+use crate::core::error::ApiError;
 
 /// Maximum number of rendered pages per view.
 const PAGES_MAX: usize = 2_048;

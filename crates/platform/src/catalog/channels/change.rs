@@ -6,8 +6,8 @@ use sqlx::{AnyConnection, Row};
 
 use crate::api::Channel;
 use crate::catalog::versions;
-use crate::error::ApiError;
-use crate::ids;
+use crate::core::error::ApiError;
+use crate::core::ids;
 
 /// Maximum length of the rollback history.
 const HISTORY_MAX: usize = 50;
@@ -178,7 +178,7 @@ async fn read(
     Ok(ChannelState {
         revision: row.try_get("revision")?,
         next_revision: row.try_get("next_revision")?,
-        rollout_pct: crate::db::to_u32(row.try_get("rollout_pct")?),
+        rollout_pct: crate::core::db::to_u32(row.try_get("rollout_pct")?),
         past: serde_json::from_str(&past).unwrap_or_default(),
     })
 }

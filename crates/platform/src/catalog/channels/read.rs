@@ -4,8 +4,8 @@ use sqlx::{AnyPool, Row};
 
 use crate::api::{Channel, ChannelInfo, GameChannels, Release};
 use crate::catalog::games::{GameRow, Rollout};
-use crate::clock::rfc3339;
-use crate::db::to_u32;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
 
 const RELEASES_SHOWN: i64 = 50;
 

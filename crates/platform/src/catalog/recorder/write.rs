@@ -29,7 +29,7 @@ struct DayIncrements {
 /// # Errors
 /// When the database fails.
 pub async fn batch(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
-    let mut transaction = crate::db::begin(db).await?;
+    let mut transaction = crate::core::db::begin(db).await?;
     let mut days: BTreeMap<(&str, i64), DayIncrements> = BTreeMap::new();
     let mut by_game: BTreeMap<&str, Vec<&Play>> = BTreeMap::new();
     for play in &pending.plays {

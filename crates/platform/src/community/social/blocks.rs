@@ -1,0 +1,157 @@
+//! `/api/blocks`: blocks are stored with the account and requested by worlds.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use frolic_protocol::fleet::{AskBlocks, BLOCKS_MAX, PlayerBlocks};
+use sqlx::Row;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::Platform;
+use crate::api::{Block, BlockList, ErrorBody};
+use crate::community::profiles::unknown_user;
+use crate::core::auth::Session;
+use crate::core::clock::rfc3339;
+use crate::core::db::to_u32;
+use crate::core::error::ApiError;
+use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
+use crate::core::paging::PageQuery;
+use crate::worlds::internal::Caller;
+
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(block, unblock))
+}
+
+/// The users you have blocked
+#[utoipa::path(get, path = "/api/blocks", tag = "social", params(PageQuery), security(("bearer" = [])),
+    responses((status = 200, body = BlockList), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody)))]
+async fn list(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiQuery(query): ApiQuery<PageQuery>,
+) -> Result<Json<BlockList>, ApiError> {
+    let page = query.page()?;
+    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM blocks WHERE user_id = $1")
+        .bind(&session.user_id)
+        .fetch_one(platform.db())
+        .await?
+        .try_get("total")?;
+    let rows = sqlx::query(
+        "SELECT b.blocked_id, u.username, b.created_at FROM blocks b
+         JOIN users u ON u.user_id = b.blocked_id WHERE b.user_id = $1
+         ORDER BY b.created_at DESC, b.blocked_id LIMIT $2 OFFSET $3",
+    )
+    .bind(&session.user_id)
+    .bind(page.limit())
+    .bind(page.offset())
+    .fetch_all(platform.db())
+    .await?;
+    let blocks = rows
+        .iter()
+        .map(|row| {
+            Ok(Block {
+                user_id: row.try_get("blocked_id")?,
+                username: row.try_get("username")?,
+                blocked_at: rfc3339(row.try_get("created_at")?),
+            })
+        })
+        .collect::<Result<_, sqlx::Error>>()?;
+    Ok(Json(BlockList {
+        blocks,
+        total: to_u32(total),
+        page: page.page,
+        per_page: page.per_page,
+    }))
+}
+
+/// Block a user: neither reads the other's chat
+#[utoipa::path(put, path = "/api/blocks/{user_id}", tag = "social", security(("bearer" = [])),
+    params(("user_id" = String, Path)),
+    responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+async fn block(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(user_id): ApiPath<String>,
+) -> Result<StatusCode, ApiError> {
+    if user_id == session.user_id {
+        return Err(ApiError::bad_request(
+            "cannot_block_yourself",
+            "you cannot block yourself",
+        ));
+    }
+    let db = platform.db();
+    let known = sqlx::query("SELECT user_id FROM users WHERE user_id = $1")
+        .bind(&user_id)
+        .fetch_optional(db)
+        .await?;
+    known.ok_or_else(unknown_user)?;
+    let limit = i64::try_from(BLOCKS_MAX).unwrap_or(i64::MAX);
+    let blocked = sqlx::query(
+        "INSERT INTO blocks (user_id, blocked_id, created_at)
+         SELECT $1, $2, $3 WHERE (SELECT COUNT(*) FROM blocks WHERE user_id = $1) < $4
+           OR EXISTS (SELECT 1 FROM blocks WHERE user_id = $1 AND blocked_id = $2)
+         ON CONFLICT (user_id, blocked_id) DO UPDATE SET created_at = blocks.created_at",
+    )
+    .bind(&session.user_id)
+    .bind(&user_id)
+    .bind(platform.clock().now_ms())
+    .bind(limit)
+    .execute(db)
+    .await?;
+    if blocked.rows_affected() == 0 {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "too_many_blocks",
+            format!("you have already blocked {BLOCKS_MAX} users; unblock one first"),
+        ));
+    }
+    let expulsions = platform.expulsions();
+    expulsions.block(&session.user_id, &user_id, tokio::time::Instant::now());
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Unblock a user
+#[utoipa::path(delete, path = "/api/blocks/{user_id}", tag = "social", security(("bearer" = [])),
+    params(("user_id" = String, Path)),
+    responses((status = 204, description = "also if the user was not blocked"),
+        (status = 401, body = ErrorBody)))]
+async fn unblock(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(user_id): ApiPath<String>,
+) -> Result<StatusCode, ApiError> {
+    sqlx::query("DELETE FROM blocks WHERE user_id = $1 AND blocked_id = $2")
+        .bind(&session.user_id)
+        .bind(&user_id)
+        .execute(platform.db())
+        .await?;
+    let expulsions = platform.expulsions();
+    expulsions.forget(Some(&session.user_id), &user_id);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /internal/worlds/{id}/blocks`: the users whom a player has blocked.
+///
+/// # Errors
+/// When the database fails.
+pub async fn for_world(
+    State(platform): State<Platform>,
+    _: Caller,
+    ApiJson(request): ApiJson<AskBlocks>,
+) -> Result<Json<PlayerBlocks>, ApiError> {
+    let rows = sqlx::query("SELECT blocked_id FROM blocks WHERE user_id = $1 LIMIT $2")
+        .bind(&request.player_id)
+        .bind(i64::try_from(BLOCKS_MAX).unwrap_or(i64::MAX))
+        .fetch_all(platform.db())
+        .await?;
+    let player_ids = rows
+        .iter()
+        .map(|row| row.try_get("blocked_id"))
+        .collect::<Result<_, _>>()?;
+    Ok(Json(PlayerBlocks { player_ids }))
+}
