@@ -2,9 +2,9 @@
 //! enough to simulate, and the simulation relies on it. The bounds are declared beside the fields
 //! ([`fields!`](crate::component)).
 
-use crate::component::{Field, Numbers};
+use crate::Rule;
+use crate::field::{Field, Numbers};
 use crate::text::shown;
-use crate::{BodyKind, ComponentKind, Components, Rule, Shape};
 
 /// How far from the origin, in metres, things may be: beyond it `f32` steps exceed 6 cm.
 pub(crate) const POSITION_MAX: f32 = 1_000_000.0;
@@ -25,54 +25,6 @@ pub struct ComponentProblem {
     pub rule: Rule,
     /// What is wrong.
     pub message: String,
-}
-
-impl Components {
-    /// The assets that components name, each with its component.
-    pub fn assets(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let mesh = match &self.shape {
-            Some(Shape::Mesh { asset }) => Some(asset.as_str()),
-            _ => None,
-        };
-        let model = self.model.as_ref().map(|model| model.asset.as_str());
-        let sound = self.sound.as_ref().map(|sound| sound.asset.as_str());
-        let named = [
-            (ComponentKind::Shape, mesh),
-            (ComponentKind::Model, model),
-            (ComponentKind::Sound, sound),
-        ];
-        named
-            .into_iter()
-            .filter_map(|(kind, asset)| Some((kind.name(), asset?)))
-    }
-
-    /// Every value that is out of its range; empty when the components can be simulated.
-    ///
-    /// [`crate::Scene::parse`] has done this already. Components from elsewhere (a script that
-    /// spawns) need it after serde has read them.
-    pub fn check(&self) -> Vec<ComponentProblem> {
-        let mut found = Checker::default();
-        self.check_each(&mut found);
-        self.check_together(&mut found);
-        found.problems
-    }
-
-    /// Components that cannot be on one entity.
-    fn check_together(&self, found: &mut Checker) {
-        let falls = |body: &crate::Body| body.kind == BodyKind::Dynamic;
-        let is_mesh = matches!(self.shape, Some(Shape::Mesh { .. }));
-        if is_mesh && self.body.as_ref().is_some_and(falls) {
-            found.begin(ComponentKind::Body);
-            found.invalid(
-                "type",
-                "a mesh cannot be dynamic: give it a simple shape, or another type of body",
-            );
-        }
-        if self.npc.is_some() && self.shape.is_some() {
-            found.begin(ComponentKind::Npc);
-            found.invalid(None, "it has the body of a character; leave Shape out");
-        }
-    }
 }
 
 /// Whether a text can be the name of an entity, prefab, team or tag: 1 to 64 characters, none of
@@ -101,8 +53,13 @@ pub struct Checker {
 
 impl Checker {
     /// The problems that follow are of this component.
-    pub(crate) fn begin(&mut self, kind: ComponentKind) {
-        self.component = kind.name();
+    pub(crate) fn begin(&mut self, component: &'static str) {
+        self.component = component;
+    }
+
+    /// The problems found so far.
+    pub(crate) fn finish(self) -> Vec<ComponentProblem> {
+        self.problems
     }
 
     /// Checks the numbers of a field against its range.

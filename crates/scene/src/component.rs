@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::check::Checker;
+use crate::field::Field;
 
 /// How a component of an entity combines with the same component of its prefab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,58 +47,6 @@ impl Reader {
     }
 }
 
-/// Facts about a field of a component that its type does not state.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Field {
-    /// The name in scene.json.
-    pub name: &'static str,
-    /// The lowest and the highest value of each of its numbers.
-    pub range: Option<(f32, f32)>,
-    /// The unit of its numbers, such as `m` or `degrees`.
-    pub unit: Option<&'static str>,
-    /// What an editor shows for it, such as `color` or `asset(glb)`; decided by the type when
-    /// left out.
-    pub widget: Option<&'static str>,
-}
-
-impl Field {
-    /// A field whose type says everything.
-    pub(crate) const fn any() -> Self {
-        Field {
-            name: "",
-            range: None,
-            unit: None,
-            widget: None,
-        }
-    }
-
-    /// A field of numbers between two bounds, both allowed.
-    pub(crate) const fn range(min: f32, max: f32) -> Self {
-        Field {
-            range: Some((min, max)),
-            ..Field::any()
-        }
-    }
-
-    pub(crate) const fn unit(self, unit: &'static str) -> Self {
-        Field {
-            unit: Some(unit),
-            ..self
-        }
-    }
-
-    pub(crate) const fn widget(self, widget: &'static str) -> Self {
-        Field {
-            widget: Some(widget),
-            ..self
-        }
-    }
-
-    pub(crate) const fn named(self, name: &'static str) -> Self {
-        Field { name, ..self }
-    }
-}
-
 /// The type of a component.
 pub trait Component: Serialize + DeserializeOwned {
     /// Fields with bounds, a unit or an editor of their own.
@@ -115,58 +64,12 @@ pub trait Component: Serialize + DeserializeOwned {
     }
 }
 
-/// The numbers in the value of a field.
-pub(crate) trait Numbers {
-    fn each(&self, visit: &mut dyn FnMut(f32));
-}
-
-impl Numbers for f32 {
-    fn each(&self, visit: &mut dyn FnMut(f32)) {
-        visit(*self);
-    }
-}
-
-impl Numbers for u8 {
-    fn each(&self, visit: &mut dyn FnMut(f32)) {
-        visit(f32::from(*self));
-    }
-}
-
-impl<const N: usize> Numbers for [f32; N] {
-    fn each(&self, visit: &mut dyn FnMut(f32)) {
-        self.iter().copied().for_each(visit);
-    }
-}
-
-impl<T: Numbers> Numbers for Option<T> {
-    fn each(&self, visit: &mut dyn FnMut(f32)) {
-        if let Some(value) = self {
-            value.each(visit);
-        }
-    }
-}
-
-macro_rules! without_numbers {
-    ($($type:ty),*) => {$(
-        impl Numbers for $type {
-            fn each(&self, _: &mut dyn FnMut(f32)) {}
-        }
-    )*};
-}
-without_numbers!(
-    String,
-    u32,
-    crate::Color,
-    crate::Groups,
-    Vec<crate::PatrolPoint>
-);
-
 /// Declares the fields of a component and checks those that have a range. `with` names a
 /// function for what ranges cannot say.
 macro_rules! fields {
     ($component:ty { $($name:ident: $field:expr),* $(,)? } $(with $more:path)?) => {
         impl $crate::component::Component for $component {
-            const FIELDS: &'static [$crate::component::Field] =
+            const FIELDS: &'static [$crate::field::Field] =
                 &[$($field.named(stringify!($name))),*];
 
             #[allow(unused_variables, reason = "a component without fields")]
@@ -292,7 +195,7 @@ macro_rules! components {
             }
 
             /// Bounds, units and editors of its fields.
-            pub fn fields(self) -> &'static [$crate::component::Field] {
+            pub fn fields(self) -> &'static [$crate::field::Field] {
                 use $crate::component::Component;
                 match self {$(ComponentKind::$kind => <$component>::FIELDS,)*}
             }
@@ -352,7 +255,7 @@ macro_rules! components {
             pub(crate) fn check_each(&self, found: &mut $crate::check::Checker) {
                 use $crate::component::Component;
                 $(if let Some(component) = &self.$field {
-                    found.begin(ComponentKind::$kind);
+                    found.begin(stringify!($kind));
                     component.check(found);
                 })*
             }

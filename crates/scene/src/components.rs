@@ -3,24 +3,23 @@
 //! Units are metres, seconds, kilograms; y is up and -z is forward. Rotations are quaternions
 //! `[x, y, z, w]`.
 
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::check::{Checker, SIZE_MAX, SIZE_MIN, is_attribute_name};
-use crate::component::{Component, Field, components, fields};
-use crate::physics::{Body, Joint};
-use crate::text::shown;
-use crate::{Npc, Rule, Transform};
+use crate::attributes::Attributes;
+use crate::check::{Checker, ComponentProblem, SIZE_MAX};
+use crate::color::Color;
+use crate::component::{Component, components, fields};
+use crate::field::Field;
+use crate::material::Material;
+use crate::npc::Npc;
+use crate::physics::{Body, BodyKind, Joint};
+use crate::shape::Shape;
+use crate::transform::Transform;
 
 const TAGS_MAX: usize = 32;
-const ATTRIBUTES_MAX: usize = 64;
-const TEXT_BYTES_MAX: usize = 4096;
 
 /// Labels of an entity.
 pub type Tags = Vec<String>;
-/// Values of an entity by name.
-pub type Attributes = BTreeMap<String, Attribute>;
 
 components! {
     /// Where the entity is, relative to its parent.
@@ -65,7 +64,7 @@ components! {
     Tag => tag: Tags,
         merge Union, read_by [Scripts];
     /// Named values that scripts read and write, and that clients see.
-    #[serde(deserialize_with = "crate::parse::unique_attributes")]
+    #[serde(deserialize_with = "crate::attributes::unique")]
     Attributes => attributes: Attributes,
         merge Names, read_by [Scripts];
     /// The network identity of the entity. The server assigns it when the world loads.
@@ -87,231 +86,50 @@ impl Components {
         }
         self
     }
-}
 
-/// A solid with its centre at the entity's position.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Shape {
-    /// A cuboid.
-    Box {
-        /// Full width (x), height (y) and depth (z).
-        size: [f32; 3],
-    },
-    /// A ball.
-    Sphere {
-        /// Metres.
-        radius: f32,
-    },
-    /// A cylinder along y with half a ball at each end.
-    Capsule {
-        /// Metres.
-        radius: f32,
-        /// Total height with both ends: at least twice the radius.
-        height: f32,
-    },
-    /// A cylinder along y.
-    Cylinder {
-        /// Metres.
-        radius: f32,
-        /// Total height.
-        height: f32,
-    },
-    /// A ramp: the box of this size cut along a diagonal. The slope rises towards -z: it is
-    /// at the bottom at +z and has its upright, full-height back at -z. The corners are
-    /// (±x/2, -y/2, ±z/2) and (±x/2, +y/2, -z/2).
-    Wedge {
-        /// Full width (x), height (y) and depth (z).
-        size: [f32; 3],
-    },
-    /// The triangles of a glTF asset; only for bodies that do not fall.
-    Mesh {
-        /// Path in the package, such as `assets/rock.glb`.
-        asset: String,
-    },
-}
+    /// The assets that components name, each with its component.
+    pub fn assets(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let mesh = match &self.shape {
+            Some(Shape::Mesh { asset }) => Some(asset.as_str()),
+            _ => None,
+        };
+        let model = self.model.as_ref().map(|model| model.asset.as_str());
+        let sound = self.sound.as_ref().map(|sound| sound.asset.as_str());
+        let named = [
+            (ComponentKind::Shape, mesh),
+            (ComponentKind::Model, model),
+            (ComponentKind::Sound, sound),
+        ];
+        named
+            .into_iter()
+            .filter_map(|(kind, asset)| Some((kind.name(), asset?)))
+    }
 
-impl Shape {
-    const SIZE: Field = Field::range(SIZE_MIN, SIZE_MAX).unit("m").named("size");
-    const RADIUS: Field = Field::range(SIZE_MIN, SIZE_MAX).unit("m").named("radius");
-    const HEIGHT: Field = Field::range(SIZE_MIN, SIZE_MAX).unit("m").named("height");
-    const ASSET: Field = Field::any().widget("asset(glb, gltf)").named("asset");
-}
+    /// Every value that is out of its range; empty when the components can be simulated.
+    ///
+    /// [`crate::Scene::parse`] has done this already. Components from elsewhere (a script that
+    /// spawns) need it after serde has read them.
+    pub fn check(&self) -> Vec<ComponentProblem> {
+        let mut found = Checker::default();
+        self.check_each(&mut found);
+        self.check_together(&mut found);
+        found.finish()
+    }
 
-impl Component for Shape {
-    const FIELDS: &'static [Field] = &[Shape::SIZE, Shape::RADIUS, Shape::HEIGHT, Shape::ASSET];
-
-    fn check(&self, found: &mut Checker) {
-        match self {
-            Shape::Box { size } | Shape::Wedge { size } => found.numbers(&Shape::SIZE, size),
-            Shape::Sphere { radius } => found.numbers(&Shape::RADIUS, radius),
-            Shape::Cylinder { radius, height } => {
-                found.numbers(&Shape::RADIUS, radius);
-                found.numbers(&Shape::HEIGHT, height);
-            }
-            Shape::Capsule { radius, height } => {
-                found.numbers(&Shape::RADIUS, radius);
-                found.numbers(&Shape::HEIGHT, height);
-                if *height < 2.0 * radius {
-                    found.invalid(
-                        "height",
-                        "a capsule's height counts both ends: at least twice its radius",
-                    );
-                }
-            }
-            Shape::Mesh { asset } => found.asset("asset", asset, &["glb", "gltf"]),
+    /// Components that cannot be on one entity.
+    fn check_together(&self, found: &mut Checker) {
+        let falls = |body: &Body| body.kind == BodyKind::Dynamic;
+        let is_mesh = matches!(self.shape, Some(Shape::Mesh { .. }));
+        if is_mesh && self.body.as_ref().is_some_and(falls) {
+            found.begin(ComponentKind::Body.name());
+            found.invalid(
+                "type",
+                "a mesh cannot be dynamic: give it a simple shape, or another type of body",
+            );
         }
-    }
-}
-
-/// How a surface looks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct Material {
-    /// Base colour.
-    pub color: Color,
-    /// 0 is a mirror, 1 is chalk.
-    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
-    #[serde(skip_serializing_if = "is_default_roughness")]
-    pub roughness: f32,
-    /// 0 is plastic, 1 is metal.
-    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
-    #[serde(skip_serializing_if = "is_zero")]
-    pub metalness: f32,
-    /// Light that the surface gives off by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub emissive: Option<Color>,
-    /// 0 is invisible, 1 is solid.
-    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
-    #[serde(skip_serializing_if = "is_f32_one")]
-    pub opacity: f32,
-    /// A drawn surface.
-    #[cfg_attr(feature = "schema", schemars(!skip_serializing_if))]
-    #[serde(skip_serializing_if = "is_plain")]
-    pub pattern: Pattern,
-}
-
-impl Default for Material {
-    fn default() -> Self {
-        Material {
-            color: Color([0xb8, 0xb8, 0xc4]),
-            roughness: 0.8,
-            metalness: 0.0,
-            emissive: None,
-            opacity: 1.0,
-            pattern: Pattern::Plain,
-        }
-    }
-}
-
-fields! {
-    Material {
-        color: Field::any().widget("color"),
-        roughness: Field::range(0.0, 1.0),
-        metalness: Field::range(0.0, 1.0),
-        emissive: Field::any().widget("color"),
-        opacity: Field::range(0.0, 1.0),
-    }
-}
-
-fn is_default_roughness(value: &f32) -> bool {
-    *value == 0.8
-}
-
-fn is_zero(value: &f32) -> bool {
-    *value == 0.0
-}
-
-fn is_f32_one(value: &f32) -> bool {
-    *value == 1.0
-}
-
-fn is_plain(pattern: &Pattern) -> bool {
-    *pattern == Pattern::Plain
-}
-
-/// What is drawn on a surface on top of its colour; a hint that a client may ignore.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// Nothing.
-    #[default]
-    Plain,
-    /// Rows of round studs.
-    Studs,
-    /// Two tones in squares of a metre.
-    Checker,
-    /// Blades and flecks.
-    Grass,
-    /// Wooden boards.
-    Planks,
-}
-
-impl Pattern {
-    /// As `scene.json` writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pattern::Plain => "plain",
-            Pattern::Studs => "studs",
-            Pattern::Checker => "checker",
-            Pattern::Grass => "grass",
-            Pattern::Planks => "planks",
-        }
-    }
-}
-
-/// A colour, written `"#rrggbb"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Color(
-    /// Red, green, blue.
-    pub [u8; 3],
-);
-
-impl std::fmt::Display for Color {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [r, g, b] = self.0;
-        write!(f, "#{r:02x}{g:02x}{b:02x}")
-    }
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for Color {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Color".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "description": "A colour, written `\"#rrggbb\"`.",
-            "pattern": "^#[0-9a-fA-F]{6}$",
-            "x-widget": "color",
-        })
-    }
-}
-
-impl Serialize for Color {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Color {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let digits = text.strip_prefix('#').filter(|digits| {
-            digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-        });
-        let rgb = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        match rgb {
-            Some(rgb) => Ok(Color([(rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8])),
-            None => Err(serde::de::Error::custom(format!(
-                "\"{}\" is not a colour; write it as \"#rrggbb\"",
-                shown(&text)
-            ))),
+        if self.npc.is_some() && self.shape.is_some() {
+            found.begin(ComponentKind::Npc.name());
+            found.invalid(None, "it has the body of a character; leave Shape out");
         }
     }
 }
@@ -481,72 +299,6 @@ impl Component for Tags {
             found.label("tag", tag);
         }
     }
-}
-
-impl Component for Attributes {
-    const FIELDS: &'static [Field] = &[];
-
-    fn check(&self, found: &mut Checker) {
-        if self.len() > ATTRIBUTES_MAX {
-            let message = format!("an entity has at most {ATTRIBUTES_MAX} attributes");
-            found.invalid(None, message);
-        }
-        for (name, value) in self.iter().take(ATTRIBUTES_MAX) {
-            check_attribute(name, value, found);
-        }
-    }
-
-    fn from_json(text: &str) -> serde_json::Result<Self> {
-        crate::parse::attributes_from_json(text)
-    }
-}
-
-fn check_attribute(name: &str, value: &Attribute, found: &mut Checker) {
-    if !is_attribute_name(name) {
-        let message = format!(
-            "\"{}\" is not a name for an attribute: use letters, digits and _",
-            shown(name)
-        );
-        found.invalid(name, message);
-    }
-    match value {
-        Attribute::Bool(_) => {}
-        Attribute::Number(number) => {
-            if !number.is_finite() {
-                let message = format!("{} is not a finite number", shown(name));
-                found.problem(Rule::NonFiniteNumber, Some(name), message);
-            }
-        }
-        Attribute::String(text) => {
-            if text.len() > TEXT_BYTES_MAX {
-                let message = format!("{} is longer than {TEXT_BYTES_MAX} bytes", shown(name));
-                found.invalid(name, message);
-            }
-        }
-        Attribute::Vector(vector) => {
-            for value in vector {
-                found.range(&shown(name), *value, -1e9, 1e9);
-            }
-        }
-    }
-}
-
-/// A value that a creator gives to an entity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(
-    untagged,
-    expecting = "an attribute is a number, true or false, a string, or [x, y, z]"
-)]
-pub enum Attribute {
-    /// `true` or `false`.
-    Bool(bool),
-    /// A number.
-    Number(f64),
-    /// A text.
-    String(String),
-    /// `[x, y, z]`.
-    Vector([f32; 3]),
 }
 
 /// Who an entity is on the network.

@@ -4,14 +4,18 @@
 //! core, packages and tools use this one model, so they cannot disagree about a scene.
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod canonical;
 mod check;
+mod color;
 mod component;
 mod components;
 mod expand;
+mod field;
 mod hierarchy;
 mod json;
 mod limits;
+mod material;
 mod mesh;
 mod npc;
 mod overrides;
@@ -22,18 +26,24 @@ mod report;
 mod scene;
 #[cfg(feature = "schema")]
 mod schema;
+mod shape;
 mod suggest;
 pub mod text;
 mod transform;
+mod write;
 
 pub use check::{Checker, ComponentProblem};
-pub use component::{Component, Field, Merge, Reader};
+pub use attributes::{Attribute, Attributes};
+pub use color::Color;
+pub use component::{Component, Merge, Reader};
 pub use components::{
-    Attribute, Attributes, Color, ComponentKind, Components, Light, LightKind, Material, Model,
-    NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Tags, Trigger,
+    ComponentKind, Components, Light, LightKind, Model, NetworkIdentity, ScriptRef, Sound,
+    SpawnPoint, Tags, Trigger,
 };
 pub use expand::{PREFAB_PARTS_MAX, PrefabPart};
+pub use field::Field;
 pub use limits::Limits;
+pub use material::{Material, Pattern};
 pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 pub use npc::{Hostility, Npc, PatrolPoint};
 pub use overrides::{Fields, Overrides};
@@ -44,6 +54,7 @@ pub use report::{Problem, Report, Rule, Severity, Subject};
 pub use scene::{InstanceChild, Prefab, PrefabChild, SCENE_FORMAT, Scene, SceneEntity, Terrain};
 #[cfg(feature = "schema")]
 pub use schema::scene_schema;
+pub use shape::Shape;
 pub use text::{NAME_BYTES_MAX, check_name, is_visible};
 pub use transform::Transform;
 

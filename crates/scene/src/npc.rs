@@ -3,9 +3,10 @@
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::Color;
 use crate::check::{Checker, POSITION_MAX};
-use crate::component::{Field, fields};
+use crate::color::Color;
+use crate::component::fields;
+use crate::field::{Field, Numbers};
 
 const PATROL_POINTS_MAX: usize = 256;
 
@@ -136,6 +137,8 @@ pub enum PatrolPoint {
     /// Where the first entity with this name or tag is.
     Named(String),
 }
+
+impl Numbers for Vec<PatrolPoint> {}
 
 /// Whom an NPC minds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

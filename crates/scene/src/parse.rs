@@ -4,7 +4,6 @@
 //! point into the text; each component is then read on its own, and an error in one is reported
 //! at the right line while the others are still read.
 
-mod attributes;
 pub(super) mod inert;
 mod prefabs;
 mod references;
@@ -22,7 +21,6 @@ use crate::json::{Items, Members, nesting_problem};
 use crate::text::{LineIndex, shown};
 use crate::{ComponentKind, Fields, Limits, Overrides, Problem, Report, Rule, Subject};
 use crate::{Components, Prefab, SCENE_FORMAT, Scene, SceneEntity};
-pub(crate) use attributes::{attributes_from_json, unique_attributes};
 
 const FILE: &str = "scene.json";
 /// Far more text than any real component has; keeps hostile ones from growing in memory.
@@ -33,7 +31,39 @@ const MEMBERS_MAX: usize = 64;
 /// Tells whether a path is a file of the package; scenes read without their package have none.
 pub(crate) type FileLookup<'f> = Option<&'f dyn Fn(&str) -> bool>;
 
-pub(super) fn parse(
+impl Scene {
+    /// Reads and checks scene.json.
+    ///
+    /// # Errors
+    /// All problems found, each with its line and column. Warnings alone are not an error and
+    /// are dropped; [`Scene::parse_with_warnings`] gives them.
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Scene, Report> {
+        Scene::parse_with_warnings(bytes, limits).map(|(scene, _)| scene)
+    }
+
+    /// Like [`Scene::parse`]; the second value lists what is allowed but probably not meant.
+    ///
+    /// # Errors
+    /// As [`Scene::parse`].
+    pub fn parse_with_warnings(bytes: &[u8], limits: &Limits) -> Result<(Scene, Report), Report> {
+        parse(bytes, limits, None)
+    }
+
+    /// Like [`Scene::parse_with_warnings`] for the scene of a package: scripts and assets that
+    /// components name must be among its files, of which `is_file` knows the paths.
+    ///
+    /// # Errors
+    /// As [`Scene::parse`].
+    pub fn parse_in_package(
+        bytes: &[u8],
+        limits: &Limits,
+        is_file: &dyn Fn(&str) -> bool,
+    ) -> Result<(Scene, Report), Report> {
+        parse(bytes, limits, Some(is_file))
+    }
+}
+
+fn parse(
     bytes: &[u8],
     limits: &Limits,
     is_file: FileLookup<'_>,

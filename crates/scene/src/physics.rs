@@ -1,9 +1,10 @@
 //! The components that physics reads: bodies, the groups they are in, and joints.
 
-use crate::check::{Checker, POSITION_MAX, SIZE_MAX};
-use crate::component::{Field, fields};
-
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::check::{Checker, POSITION_MAX, SIZE_MAX};
+use crate::component::fields;
+use crate::field::{Field, Numbers};
 
 /// How physics moves the shape.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,6 +107,8 @@ impl Groups {
         self.0 == 0
     }
 }
+
+impl Numbers for Groups {}
 
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Groups {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Components, Limits, Overrides, Report, canonical, parse};
+use crate::components::Components;
+use crate::overrides::Overrides;
 
 /// The `terrain` of a scene.
 pub type Terrain = frolic_terrain::Settings;
@@ -89,43 +90,6 @@ impl SceneEntity {
 }
 
 impl Scene {
-    /// Reads and checks scene.json.
-    ///
-    /// # Errors
-    /// All problems found, each with its line and column. Warnings alone are not an error and
-    /// are dropped; [`Scene::parse_with_warnings`] gives them.
-    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Scene, Report> {
-        Scene::parse_with_warnings(bytes, limits).map(|(scene, _)| scene)
-    }
-
-    /// Like [`Scene::parse`]; the second value lists what is allowed but probably not meant.
-    ///
-    /// # Errors
-    /// As [`Scene::parse`].
-    pub fn parse_with_warnings(bytes: &[u8], limits: &Limits) -> Result<(Scene, Report), Report> {
-        parse::parse(bytes, limits, None)
-    }
-
-    /// Like [`Scene::parse_with_warnings`] for the scene of a package: scripts and assets that
-    /// components name must be among its files, of which `is_file` knows the paths.
-    ///
-    /// # Errors
-    /// As [`Scene::parse`].
-    pub fn parse_in_package(
-        bytes: &[u8],
-        limits: &Limits,
-        is_file: &dyn Fn(&str) -> bool,
-    ) -> Result<(Scene, Report), Report> {
-        parse::parse(bytes, limits, Some(is_file))
-    }
-
-    /// The one way this scene is written: two-space indent, one component per line, keys in a
-    /// fixed order, defaults left out, a newline at the end. Reading a file written like this
-    /// and writing it again gives the same bytes.
-    pub fn to_canonical_json(&self) -> String {
-        canonical::write(self)
-    }
-
     /// The components of an entity together with those of its prefab.
     ///
     /// Tags are those of both, and attributes combine by name, the entity's winning. Of another

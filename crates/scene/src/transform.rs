@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::{Checker, POSITION_MAX, SIZE_MIN};
-use crate::component::{Field, fields};
+use crate::component::fields;
+use crate::field::Field;
 use crate::quaternion::quaternion_from_degrees;
 
 /// Position, rotation and size relative to the parent, or to the world without one.
