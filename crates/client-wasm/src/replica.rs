@@ -3,8 +3,8 @@
 
 use frolic_client::KnownEntity;
 use frolic_protocol::PlayerInfo;
+use frolic_scene::degrees_from_quaternion;
 use frolic_sim::Vec3;
-use frolic_sim::rotation::degrees_from_quaternion;
 use wasm_bindgen::prelude::*;
 
 use crate::ClientCore;

@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 
 use frolic_protocol::projectile::{Launch, ProjectileHit, Weapon};
-use frolic_sim::flight::{self, EYE_HEIGHT_M, Flight, FlightParams};
+use frolic_sim::flight::{self, EYE_HEIGHT_M};
 use frolic_sim::{
-    Buttons, CharacterInput, CharacterParams, CollisionWorld, Sweeper, Vec3, capsule,
+    Buttons, CharacterInput, CharacterParams, CollisionWorld, Flight, FlightParams, Sweeper, Vec3,
+    capsule,
 };
 
 use crate::event::ClientEvent;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
 use frolic_protocol::avatar::AvatarLooks;
-use frolic_protocol::message::{LineReport, PlayerStat, Resumption};
+use frolic_protocol::message::{ConnectionReport, PlayerStat, Resumption};
 use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
 use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
@@ -20,8 +20,7 @@ use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::{
     Args, ClientMessage, NumberedInput, PlayerInfo, ServerMessage, Value, Welcome, fragment, packet,
 };
-use frolic_sim::flight::FlightParams;
-use frolic_sim::{Buttons, CharacterInput};
+use frolic_sim::{Buttons, CharacterInput, FlightParams};
 use frolic_terrain::{Chunk, Material, codec};
 use frolic_world::replay::{Ending, RecordOptions, RecordReader};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
@@ -232,7 +231,7 @@ pub fn client_packets() -> Vec<Vec<u8>> {
             inputs: [input; 3].into_iter().collect(),
         },
         ClientMessage::AskFigures,
-        ClientMessage::Report(LineReport::default()),
+        ClientMessage::Report(ConnectionReport::default()),
         ClientMessage::AskScene,
         ClientMessage::Ping {
             t: 5.0,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use frolic_metrics::{Counter, Gauge, Histogram, Seconds, Text, metrics};
-use frolic_protocol::message::LineReport;
+use frolic_protocol::message::ConnectionReport;
 use frolic_world::{StepTimes, WorldFigures};
 use serde::Serialize;
 
@@ -196,7 +196,7 @@ impl Metrics {
 
     /// Records a client's connection report, and how many corrections are new in
     /// it. The values are untrusted: one client of many.
-    pub fn client_reported(&self, report: &LineReport, corrections: u32) {
+    pub fn client_reported(&self, report: &ConnectionReport, corrections: u32) {
         let corrections = corrections.min(REPORTED_CORRECTIONS_MAX);
         self.client_corrections.add(corrections.into());
         let seconds = |ms: f32| f64::from(ms.clamp(0.0, REPORTED_MS_MAX)) / 1000.0;

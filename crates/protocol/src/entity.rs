@@ -1,6 +1,6 @@
 //! One entity as clients know it: quantized, comparable, small.
 
-use frolic_sim::{Motion, Rotation, Vec3};
+use frolic_motion::{Motion, Rotation, Vec3};
 
 use crate::npc::Mood;
 use crate::quantize;

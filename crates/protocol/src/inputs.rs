@@ -4,11 +4,19 @@
 use std::fmt;
 use std::ops::Deref;
 
+use frolic_motion::CharacterInput;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
-use crate::message::NumberedInput;
+/// One input with its number. Numbers rise by one with every tick of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NumberedInput {
+    /// The client's count.
+    pub seq: u32,
+    /// What the player wanted in that tick.
+    pub input: CharacterInput,
+}
 
 /// As many as clients send in one message, repeats included.
 const USUALLY_MAX: usize = 8;
@@ -66,7 +74,6 @@ impl<'de> Visitor<'de> for InputsVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frolic_sim::CharacterInput;
 
     #[test]
     fn they_are_encoded_as_any_list() {

@@ -6,7 +6,6 @@ mod payload;
 mod projectile;
 mod scene;
 mod snapshot;
-mod whole;
 
 pub use command::{Command, CommandError, Glance, glance, parse};
 pub use event::{ack, encode, encode_counted, encode_echoing, error};
@@ -18,8 +17,6 @@ pub use payload::{
 pub use projectile::JsonProjectile;
 pub use scene::scene;
 pub use snapshot::{JsonEntity, JsonHeader, JsonStructure, SnapshotView, sends_details, snapshot};
-pub use whole::Whole;
-pub(crate) use whole::whole_number;
 
 /// The WebSocket subprotocol of this form.
 pub const SUBPROTOCOL: &str = "frolic.v2.json";

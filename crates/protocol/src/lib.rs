@@ -41,11 +41,9 @@ pub mod ticket;
 pub mod token_bucket;
 pub mod value;
 pub mod websocket;
+mod whole;
 
 pub use entity::{EntityKind, EntityState};
-pub use inputs::Inputs;
-pub use message::{
-    ClientMessage, NumberedInput, PacketAck, PlayerInfo, ServerMessage, Shown, Welcome,
-};
-
+pub use inputs::{Inputs, NumberedInput};
+pub use message::{ClientMessage, PacketAck, PlayerInfo, ServerMessage, Shown, Welcome};
 pub use value::{Args, Value, ValueError, ValueLimits};

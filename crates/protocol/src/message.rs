@@ -1,6 +1,6 @@
 //! The messages themselves: one definition for both encodings.
 
-use frolic_sim::{Angle, CharacterInput, CharacterParams};
+use frolic_motion::{Angle, CharacterParams};
 use serde::{Deserialize, Serialize};
 
 use crate::avatar::AvatarLooks;
@@ -21,15 +21,6 @@ pub const PROTOCOL_VERSION: u16 = 2;
 /// different versions cannot decode each other's messages. Raise it with every
 /// change of the bytes (`tests/every_message/golden.rs` notices).
 pub const BINARY_VERSION: u16 = 4;
-
-/// One input with its number. Numbers rise by one with every tick of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NumberedInput {
-    /// The client's count.
-    pub seq: u32,
-    /// What the player wanted in that tick.
-    pub input: CharacterInput,
-}
 
 /// Which snapshot packets a client has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +43,7 @@ pub struct Shown {
 
 /// A client's report of its own connection, for the operator. It is untrusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LineReport {
+pub struct ConnectionReport {
     /// Number of its newest input.
     pub input_seq: u32,
     /// Inputs that are not acknowledged yet.
@@ -179,7 +170,7 @@ pub enum ClientMessage {
         hidden: bool,
     },
     /// Reports the state of the connection at the client's end.
-    Report(LineReport),
+    Report(ConnectionReport),
     /// Requests the scene: JSON clients get it in no other way.
     AskScene,
     /// Output and errors of this client's scripts.

@@ -184,10 +184,11 @@ impl StreamReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{ClientMessage, NumberedInput, PacketAck, ServerMessage, Shown};
+    use crate::inputs::NumberedInput;
+    use crate::message::{ClientMessage, PacketAck, ServerMessage, Shown};
     use crate::value::Args;
     use crate::value::tests::any_value;
-    use frolic_sim::{Buttons, CharacterInput};
+    use frolic_motion::{Buttons, CharacterInput};
     use proptest::prelude::*;
 
     fn any_message() -> impl Strategy<Value = ClientMessage> {

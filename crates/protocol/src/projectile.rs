@@ -2,7 +2,7 @@
 //! what it hit. Between the two nothing is sent: clients simulate them, with the
 //! same function as the server.
 
-use frolic_sim::flight::{Flight, FlightParams};
+use frolic_motion::{Flight, FlightParams};
 use serde::{Deserialize, Serialize};
 
 /// How shots of a weapon are drawn.

@@ -1,6 +1,6 @@
 //! Quantization of positions, velocities and rotations for the wire.
 
-use frolic_sim::{Angle, Pose, Rotation, Vec3};
+use frolic_motion::{Angle, Pose, Rotation, Vec3};
 
 /// Steps per metre: positions are accurate to 2 mm.
 const POSITION_SCALE: f32 = 256.0;

@@ -9,7 +9,7 @@
 mod cell;
 mod state;
 
-use frolic_sim::{CharacterState, Vec3};
+use frolic_motion::{CharacterState, Vec3};
 
 use crate::bits::{BitError, BitReader, BitWriter};
 

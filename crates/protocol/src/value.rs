@@ -12,7 +12,7 @@ use frolic_scene::Attribute;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::json::whole_number;
+use crate::whole::whole_number;
 
 /// One argument of a remote event, as Luau sees it.
 #[derive(Clone, Debug, PartialEq, Default)]

@@ -7,11 +7,15 @@ mod golden;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
+use frolic_motion::FlightParams;
+use frolic_motion::{Angle, Buttons, CharacterInput, CharacterParams};
 use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::client_log::{ClientLog, ClientLogLine};
 use frolic_protocol::console::ConsoleLevel;
 use frolic_protocol::fragment::Fragment;
-use frolic_protocol::message::{LineReport, PlayerStat, Resumption, StageFigure, TickFigures};
+use frolic_protocol::message::{
+    ConnectionReport, PlayerStat, Resumption, StageFigure, TickFigures,
+};
 use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::packet::{
     self, CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX, StreamReader,
@@ -27,8 +31,6 @@ use frolic_protocol::terrain::{
 use frolic_protocol::{
     Args, ClientMessage, NumberedInput, PacketAck, PlayerInfo, ServerMessage, Shown, Value, Welcome,
 };
-use frolic_sim::flight::FlightParams;
-use frolic_sim::{Angle, Buttons, CharacterInput, CharacterParams};
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -218,7 +220,7 @@ fn client_samples() -> Vec<ClientMessage> {
             player_id: "client_2".into(),
             hidden: true,
         },
-        ClientMessage::Report(LineReport {
+        ClientMessage::Report(ConnectionReport {
             input_seq: 900,
             pending_inputs: 7,
             corrections: 2,

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::{self, Deserialize, Deserializer};
 use serde::Serialize;
+use serde::de::{self, Deserialize, Deserializer};
 
 use crate::Rule;
 use crate::check::{Checker, is_attribute_name};

@@ -32,8 +32,8 @@ pub mod text;
 mod transform;
 mod write;
 
-pub use check::{Checker, ComponentProblem};
 pub use attributes::{Attribute, Attributes};
+pub use check::{Checker, ComponentProblem};
 pub use color::Color;
 pub use component::{Component, Merge, Reader};
 pub use components::{
@@ -49,7 +49,7 @@ pub use npc::{Hostility, Npc, PatrolPoint};
 pub use overrides::{Fields, Overrides};
 pub use parse::inert::without_effect;
 pub use physics::{Body, BodyKind, Groups, Joint, JointKind};
-pub use quaternion::quaternion_from_degrees;
+pub use quaternion::{degrees_from_quaternion, quaternion_from_degrees};
 pub use report::{Problem, Report, Rule, Severity, Subject};
 pub use scene::{InstanceChild, Prefab, PrefabChild, SCENE_FORMAT, Scene, SceneEntity, Terrain};
 #[cfg(feature = "schema")]

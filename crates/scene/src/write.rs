@@ -186,4 +186,3 @@ fn component(kind: ComponentKind, own: &Components, overrides: &Overrides) -> Op
         None => own.line(kind),
     }
 }
-

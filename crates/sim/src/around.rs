@@ -1,14 +1,15 @@
 //! Repeated queries about one place: which surfaces can be stood on, and where
 //! there is clearance. For path finding, which asks cell by cell.
 
+use frolic_motion::{EntityId, Pose, Vec3};
 use frolic_terrain::Terrain;
 use parry3d::bounding_volume::Aabb;
-use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::query::{Ray, intersection_test};
 use parry3d::shape::Capsule;
 
-use crate::collision::{CollisionWorld, EntityId};
-use crate::ground::TERRAIN;
+use crate::block::TERRAIN;
+use crate::collision::CollisionWorld;
+use crate::convex::Core;
 
 /// Surfaces of one solid that a vertical line crosses; a mesh may have many.
 const SURFACES_PER_SOLID_MAX: usize = 8;
@@ -164,12 +165,16 @@ impl Around<'_> {
             feet + Vec3::new(radius, height, radius),
         );
         let capsule = Capsule::new(low, high, radius);
+        let core = Core {
+            low,
+            length: high.y - low.y,
+        };
         let solids = self.slots.iter().filter_map(|&slot| self.world.at(slot));
         !solids
             .filter(|solid| meets(&solid.bounds, &around))
             .any(|solid| {
-                if let Some((mesh, scale)) = &solid.mesh {
-                    return mesh.is_touched(solid, *scale, &around, low, high, radius);
+                if solid.mesh.is_some() {
+                    return solid.mesh_touches(&around, &core, radius);
                 }
                 intersection_test(
                     &solid.pose,

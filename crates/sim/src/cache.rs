@@ -7,15 +7,16 @@
 //! changed nothing changes nothing again, as long as the character, its input
 //! and the solids around it are the same.
 
+use frolic_motion::{CharacterParams, CharacterState, EntityId, Vec3};
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
-use parry3d::math::Vec3;
 use smallvec::SmallVec;
 
-use crate::changes::{self, Squares};
-use crate::character::{CharacterParams, CharacterState};
-use crate::collision::{CollisionWorld, EntityId, Solid};
-use crate::contact::{Near, Obstacle};
-use crate::ground::Block;
+use crate::block::Block;
+use crate::changes::{self, Cells};
+use crate::collision::CollisionWorld;
+use crate::contact::Near;
+use crate::obstacle::Obstacle;
+use crate::solid::Solid;
 
 /// How much larger the cached box is on every side: a dozen walking steps pass
 /// between two tree queries.
@@ -66,7 +67,7 @@ pub struct Touch {
 struct Around {
     world: u64,
     bounds: Aabb,
-    squares: Squares,
+    cells: Cells,
     members: u64,
 }
 
@@ -97,7 +98,7 @@ impl StepCache {
         touches
     }
 
-    pub(crate) fn keep_touches(&mut self, touches: Vec<Touch>) {
+    pub(crate) fn store_touches(&mut self, touches: Vec<Touch>) {
         self.touches = touches;
     }
 
@@ -118,10 +119,8 @@ impl StepCache {
         self.near.extend(candidates.filter(|&slot| meets(slot)));
         self.pieces.clear();
         for &slot in &self.near {
-            if let Some(solid) = world.at(slot).filter(|solid| !solid.passable)
-                && let Some((mesh, scale)) = &solid.mesh
-            {
-                mesh.pieces(solid, *scale, bounds, &mut self.found, &mut self.pieces);
+            if let Some(solid) = world.at(slot).filter(|solid| !solid.passable) {
+                solid.add_pieces(bounds, &mut self.found, &mut self.pieces);
             }
         }
         self.near_blocks.clear();
@@ -140,17 +139,17 @@ impl StepCache {
         self.around.is_some_and(|around| {
             around.world == world.id()
                 && around.bounds.contains(bounds)
-                && around.members == world.changes().count(around.squares).members
+                && around.members == world.changes().count(around.cells).members
         })
     }
 
     fn look(&mut self, world: &CollisionWorld, bounds: &Aabb) {
         let wide = bounds.loosened(MARGIN_M);
-        self.around = changes::squares(&wide).map(|squares| Around {
+        self.around = changes::cells(&wide).map(|cells| Around {
             world: world.id(),
             bounds: wide,
-            squares,
-            members: world.changes().count(squares).members,
+            cells,
+            members: world.changes().count(cells).members,
         });
         // A very fast character: its box is too wide to be worth caching.
         let bounds = if self.around.is_some() { &wide } else { bounds };
@@ -178,7 +177,7 @@ impl StepCache {
         if !as_before {
             return false;
         }
-        let count = world.changes().count(around.squares);
+        let count = world.changes().count(around.cells);
         if count.poses == rest.poses {
             return true;
         }
@@ -199,7 +198,7 @@ impl StepCache {
     }
 
     /// Records the outcome of an idle step.
-    pub(crate) fn note_idle_step(
+    pub(crate) fn record_idle_step(
         &mut self,
         world: &CollisionWorld,
         params: &CharacterParams,
@@ -218,7 +217,7 @@ impl StepCache {
                 params: *params,
                 dt,
                 bounds,
-                poses: world.changes().count(around.squares).poses,
+                poses: world.changes().count(around.cells).poses,
                 changed: world.changed(),
             });
         }

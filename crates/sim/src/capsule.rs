@@ -1,6 +1,6 @@
 //! Ray cast against an upright capsule.
 
-use parry3d::math::Vec3;
+use frolic_motion::Vec3;
 
 /// Where a ray of unit direction first hits a capsule whose lowest point is
 /// `feet`: the distance, and the surface normal. Zero if it starts inside.

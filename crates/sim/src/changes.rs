@@ -8,11 +8,11 @@
 use parry3d::bounding_volume::Aabb;
 
 /// Side of a cell in metres: wider than what a character caches.
-const SQUARE_M: f32 = 8.0;
+const CELL_M: f32 = 8.0;
 /// Number of counters; a power of two.
 const COUNTERS: usize = 1024;
 /// A change over more cells than this counts as one everywhere.
-const SQUARES_MAX: i64 = 64;
+const CELLS_MAX: i64 = 64;
 
 /// Change counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Count {
 }
 
 /// The cells of a box that is no wider than two of them.
-pub(crate) type Squares = [u16; 4];
+pub(crate) type Cells = [u16; 4];
 
 /// All counters of a world.
 #[derive(Debug)]
@@ -60,10 +60,10 @@ impl Default for Changes {
 
 impl Changes {
     /// Counts a change in a box.
-    pub fn note(&mut self, bounds: &Aabb, change: Change) {
+    pub fn record(&mut self, bounds: &Aabb, change: Change) {
         let [x, z] = span(bounds);
         let wide = |[from, to]: [i32; 2]| i64::from(to) - i64::from(from) + 1;
-        if wide(x).saturating_mul(wide(z)) > SQUARES_MAX {
+        if wide(x).saturating_mul(wide(z)) > CELLS_MAX {
             self.everywhere.add(change);
             return;
         }
@@ -75,9 +75,9 @@ impl Changes {
     }
 
     /// The total changes in these cells.
-    pub fn count(&self, squares: Squares) -> Count {
-        squares.iter().fold(self.everywhere, |sum, &square| {
-            let count = self.counters[usize::from(square) % COUNTERS];
+    pub fn count(&self, cells: Cells) -> Count {
+        cells.iter().fold(self.everywhere, |sum, &cell| {
+            let count = self.counters[usize::from(cell) % COUNTERS];
             Count {
                 members: sum.members + count.members,
                 poses: sum.poses + count.poses,
@@ -87,7 +87,7 @@ impl Changes {
 }
 
 /// The cells that a box intersects, unless it is too wide.
-pub(crate) fn squares(bounds: &Aabb) -> Option<Squares> {
+pub(crate) fn cells(bounds: &Aabb) -> Option<Cells> {
     let [x, z] = span(bounds);
     let narrow = |[from, to]: [i32; 2]| i64::from(to) - i64::from(from) <= 1;
     (narrow(x) && narrow(z)).then(|| {
@@ -102,10 +102,10 @@ pub(crate) fn squares(bounds: &Aabb) -> Option<Squares> {
 
 /// First and last cell along x and along z.
 fn span(bounds: &Aabb) -> [[i32; 2]; 2] {
-    let square = |x: f32| libm::floorf(x / SQUARE_M) as i32;
+    let cell = |x: f32| libm::floorf(x / CELL_M) as i32;
     [
-        [square(bounds.mins.x), square(bounds.maxs.x)],
-        [square(bounds.mins.z), square(bounds.maxs.z)],
+        [cell(bounds.mins.x), cell(bounds.maxs.x)],
+        [cell(bounds.mins.z), cell(bounds.maxs.z)],
     ]
 }
 
@@ -119,7 +119,7 @@ fn counter(x: i32, z: i32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parry3d::math::Vec3;
+    use frolic_motion::Vec3;
 
     fn around(x: f32, z: f32, half: f32) -> Aabb {
         Aabb::new(
@@ -138,21 +138,18 @@ mod tests {
                 (i / 20) as f32 * 7.1 - 70.0,
                 2.0,
             );
-            let squares = squares(&place).unwrap();
-            let before = changes.count(squares);
-            changes.note(&around(500.0, i as f32 * 9.0, 3.0), Change::Pose);
-            disturbed += u32::from(changes.count(squares) != before);
-            let before = changes.count(squares);
+            let cells = cells(&place).unwrap();
+            let before = changes.count(cells);
+            changes.record(&around(500.0, i as f32 * 9.0, 3.0), Change::Pose);
+            disturbed += u32::from(changes.count(cells) != before);
+            let before = changes.count(cells);
             let corner = around(place.maxs.x + 0.5, place.maxs.z + 0.5, 0.6);
-            changes.note(&corner, Change::Pose);
-            let after = changes.count(squares);
+            changes.record(&corner, Change::Pose);
+            let after = changes.count(cells);
             assert!(after.poses > before.poses);
             assert_eq!(after.members, before.members, "only moved");
-            changes.note(&around(0.0, 0.0, 1e6), Change::Members);
-            assert!(
-                changes.count(squares).members > before.members,
-                "everywhere"
-            );
+            changes.record(&around(0.0, 0.0, 1e6), Change::Members);
+            assert!(changes.count(cells).members > before.members, "everywhere");
         }
         assert!(disturbed < 20, "{disturbed}");
     }
@@ -162,9 +159,9 @@ mod tests {
         let mut changes = Changes::default();
         for x in [f32::NAN, f32::INFINITY, f32::MAX, -f32::MAX] {
             let bounds = around(x, 0.0, 1.0);
-            squares(&bounds);
-            changes.note(&bounds, Change::Members);
+            cells(&bounds);
+            changes.record(&bounds, Change::Members);
         }
-        assert!(squares(&around(0.0, 0.0, 20.0)).is_none(), "too wide");
+        assert!(cells(&around(0.0, 0.0, 20.0)).is_none(), "too wide");
     }
 }

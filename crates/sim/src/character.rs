@@ -4,198 +4,13 @@
 //! No sub-step is longer than half the capsule's radius, so nothing is
 //! tunnelled through, however thin, at any speed.
 
-use parry3d::math::Vec3;
-use serde::{Deserialize, Serialize};
+use frolic_motion::{Buttons, CharacterInput, CharacterParams, CharacterState, EntityId, Vec3};
 
-use crate::angle::Angle;
 use crate::cache::{StepCache, Touch};
-use crate::collision::{CollisionWorld, EntityId};
-use crate::contact::{self, Contact, Near, Obstacle, SKIN};
+use crate::collision::CollisionWorld;
+use crate::contact::{self, Contact, Near, SKIN};
+use crate::obstacle::Obstacle;
 use crate::swim::Immersion;
-
-/// Movement parameters. The same for all characters in a world.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CharacterParams {
-    /// Radius of the capsule.
-    pub radius: f32,
-    /// From the feet to the top of the head.
-    pub height: f32,
-    /// Metres per second.
-    pub walk_speed: f32,
-    /// Metres per second.
-    pub run_speed: f32,
-    /// Upward metres per second at the start of a jump.
-    pub jump_speed: f32,
-    /// Metres per second squared, downwards.
-    pub gravity: f32,
-    /// Highest edge it steps onto; not more than the radius.
-    pub step_height: f32,
-    /// Cosine of the steepest slope it walks on.
-    pub slope_cos_min: f32,
-    /// Acceleration on the ground, in m/s².
-    pub ground_acceleration: f32,
-    /// Acceleration in the air, in m/s².
-    pub air_acceleration: f32,
-    /// Fastest fall, in m/s.
-    pub fall_speed_max: f32,
-}
-
-impl Default for CharacterParams {
-    fn default() -> Self {
-        Self {
-            radius: 0.4,
-            height: 1.8,
-            walk_speed: 5.0,
-            run_speed: 8.0,
-            jump_speed: 9.0,
-            gravity: 25.0,
-            step_height: 0.4,
-            slope_cos_min: 0.7,
-            ground_acceleration: 70.0,
-            air_acceleration: 25.0,
-            fall_speed_max: 60.0,
-        }
-    }
-}
-
-impl CharacterParams {
-    /// All fields, for bitwise comparison.
-    pub(crate) fn bits(&self) -> [u32; 11] {
-        [
-            self.radius,
-            self.height,
-            self.walk_speed,
-            self.run_speed,
-            self.jump_speed,
-            self.gravity,
-            self.step_height,
-            self.slope_cos_min,
-            self.ground_acceleration,
-            self.air_acceleration,
-            self.fall_speed_max,
-        ]
-        .map(f32::to_bits)
-    }
-
-    pub(crate) fn walkable(&self, normal: Vec3) -> bool {
-        normal.y >= self.slope_cos_min
-    }
-}
-
-/// The buttons that a player holds, as bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Buttons(pub u8);
-
-impl Buttons {
-    /// Jump, as long as it is held.
-    pub const JUMP: Buttons = Buttons(1);
-    /// Run instead of walk.
-    pub const RUN: Buttons = Buttons(2);
-    /// Fire the weapon or tool that the game provides.
-    pub const FIRE: Buttons = Buttons(4);
-    /// Use the entity in front.
-    pub const INTERACT: Buttons = Buttons(8);
-
-    /// Whether all of `other` are held.
-    pub fn contains(self, other: Buttons) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// The union of both.
-    #[must_use]
-    pub fn with(self, other: Buttons) -> Buttons {
-        Buttons(self.0 | other.0)
-    }
-}
-
-/// A player's input for one tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CharacterInput {
-    /// To the right, −127…127.
-    pub right: i8,
-    /// Forward, −127…127.
-    pub forward: i8,
-    /// Where the camera looks; forward is towards it.
-    pub yaw: Angle,
-    /// Up and down.
-    pub pitch: Angle,
-    /// The held buttons.
-    pub buttons: Buttons,
-}
-
-impl CharacterInput {
-    /// The same view without movement or buttons.
-    #[must_use]
-    pub fn at_rest(self) -> Self {
-        Self {
-            yaw: self.yaw,
-            pitch: self.pitch,
-            ..Self::default()
-        }
-    }
-
-    /// From the unit square of a stick or keys; longer input is clamped.
-    pub fn new(right: f32, forward: f32, yaw: f32, pitch: f32, buttons: Buttons) -> Self {
-        let axis = |x: f32| {
-            if x.is_finite() {
-                libm::roundf(x.clamp(-1.0, 1.0) * 127.0) as i8
-            } else {
-                0
-            }
-        };
-        Self {
-            right: axis(right),
-            forward: axis(forward),
-            yaw: Angle::from_radians(yaw),
-            pitch: Angle::from_radians(pitch),
-            buttons,
-        }
-    }
-
-    /// Whether it does not move the character: view and fire have no effect on
-    /// movement.
-    fn wants_nothing(&self) -> bool {
-        self.right == 0 && self.forward == 0 && !self.buttons.contains(Buttons::JUMP)
-    }
-
-    /// Walking direction in world space, of length at most one.
-    fn direction(&self) -> Vec3 {
-        let (right, forward) = (
-            f32::from(self.right) / 127.0,
-            f32::from(self.forward) / 127.0,
-        );
-        let length_sq = right * right + forward * forward;
-        if length_sq == 0.0 {
-            return Vec3::ZERO;
-        }
-        let scale = if length_sq > 1.0 {
-            1.0 / length_sq.sqrt()
-        } else {
-            1.0
-        };
-        let (sin, cos) = self.yaw.sin_cos();
-        Vec3::new(
-            (right * cos - forward * sin) * scale,
-            0.0,
-            (-right * sin - forward * cos) * scale,
-        )
-    }
-}
-
-/// Everything that determines a character's next step.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CharacterState {
-    /// The lowest point of the capsule.
-    pub feet: Vec3,
-    /// Metres per second, relative to what carries it.
-    pub velocity: Vec3,
-    /// The normal of the ground while standing on it.
-    pub ground_normal: Vec3,
-    /// The entity it stands on.
-    pub ground: Option<EntityId>,
-    /// Ticks since it last stood on something, up to 255.
-    pub air_ticks: u8,
-}
 
 /// A jump still works this many ticks after walking off an edge.
 const COYOTE_TICKS: u8 = 5;
@@ -208,24 +23,6 @@ const SUBSTEPS_MAX: usize = 32;
 /// A platform that moves further than this many sub-steps in a tick was
 /// teleported.
 const CARRY_SUBSTEPS_MAX: f32 = 64.0;
-
-impl CharacterState {
-    /// At rest in the air at `feet`.
-    pub fn at(feet: Vec3) -> Self {
-        Self {
-            feet,
-            velocity: Vec3::ZERO,
-            ground_normal: Vec3::Y,
-            ground: None,
-            air_ticks: u8::MAX,
-        }
-    }
-
-    /// Whether it stands on something.
-    pub fn grounded(&self) -> bool {
-        self.ground.is_some()
-    }
-}
 
 /// Moves a character by one tick of `dt` seconds.
 pub fn step_character(
@@ -264,7 +61,7 @@ pub fn step_character_with(
         *state = CharacterState::at(before.feet);
     }
     if idle {
-        cache.note_idle_step(world, params, &before, state, dt);
+        cache.record_idle_step(world, params, &before, state, dt);
     }
 }
 
@@ -305,7 +102,7 @@ fn carry(
                 state,
                 &mut substep,
                 near,
-                &mut Noted::none(),
+                &mut TouchLog::none(),
             );
         }
         state.velocity = velocity;
@@ -388,7 +185,7 @@ fn travel(
     let count = (libm::ceilf(length / substep_max) as usize).clamp(1, SUBSTEPS_MAX);
 
     let bounds = contact::swept_bounds(params, state.feet, way, params.step_height + SKIN);
-    let mut noted = Noted {
+    let mut touched = TouchLog {
         touches: cache.take_touches(),
         dt,
     };
@@ -399,12 +196,12 @@ fn travel(
     let mut substep = way / count as f32;
     for _ in 0..count {
         state.feet += substep;
-        ground = push_out_of_all_but(None, params, state, &mut substep, near, &mut noted);
+        ground = push_out_of_all_but(None, params, state, &mut substep, near, &mut touched);
     }
     if ground.is_none() && was_grounded && !jumping {
-        ground = snap_down(params, state, near, &mut noted);
+        ground = snap_down(params, state, near, &mut touched);
     }
-    cache.keep_touches(noted.touches);
+    cache.store_touches(touched.touches);
     match ground {
         Some((entity, normal)) if !jumping => {
             state.ground = Some(entity);
@@ -428,14 +225,14 @@ fn push_out_of_all_but(
     state: &mut CharacterState,
     substep: &mut Vec3,
     near: Near,
-    noted: &mut Noted,
+    touched: &mut TouchLog,
 ) -> Option<(EntityId, Vec3)> {
     let mut push = Push {
         params,
         state,
         substep,
         near,
-        noted,
+        touched,
         ground: None,
     };
     for _ in 0..PUSH_OUT_ROUNDS {
@@ -459,7 +256,7 @@ struct Push<'a> {
     state: &'a mut CharacterState,
     substep: &'a mut Vec3,
     near: Near<'a>,
-    noted: &'a mut Noted,
+    touched: &'a mut TouchLog,
     ground: Option<(EntityId, Vec3)>,
 }
 
@@ -500,10 +297,10 @@ impl Push<'_> {
         if standing && self.ground.is_none_or(|(_, best)| normal.y > best.y) {
             self.ground = Some((solid.entity(), normal));
         }
-        let noted = &mut *self.noted;
-        noted.note(solid.entity(), &touch, state.velocity, standing);
+        let touched = &mut *self.touched;
+        touched.record(solid.entity(), &touch, state.velocity, standing);
         if touch.depth > 0.0 && !standing {
-            let yields = noted.gives_way(solid, &touch);
+            let yields = touched.gives_way(solid, &touch);
             slide(&mut state.velocity, normal, yields);
             slide(self.substep, normal, 0.0);
         } else if standing && state.velocity.y < 0.0 {
@@ -515,12 +312,12 @@ impl Push<'_> {
 }
 
 /// The touches that a step records.
-struct Noted {
+struct TouchLog {
     touches: Vec<Touch>,
     dt: f32,
 }
 
-impl Noted {
+impl TouchLog {
     fn none() -> Self {
         Self {
             touches: Vec::new(),
@@ -528,7 +325,7 @@ impl Noted {
         }
     }
 
-    fn note(&mut self, entity: EntityId, contact: &Contact, velocity: Vec3, stands: bool) {
+    fn record(&mut self, entity: EntityId, contact: &Contact, velocity: Vec3, stands: bool) {
         let speed = (-velocity.dot(contact.normal)).max(0.0);
         let mut known = self.touches.iter_mut();
         if let Some(known) = known.find(|known| known.entity == entity) {
@@ -573,13 +370,13 @@ fn snap_down(
     params: &CharacterParams,
     state: &mut CharacterState,
     near: Near,
-    noted: &mut Noted,
+    touched: &mut TouchLog,
 ) -> Option<(EntityId, Vec3)> {
     let drop = contact::drop_distance(params, state.feet, params.step_height, near)?;
     let mut lowered = *state;
     lowered.feet.y -= drop;
     let mut still = Vec3::ZERO;
-    let ground = push_out_of_all_but(None, params, &mut lowered, &mut still, near, noted)?;
+    let ground = push_out_of_all_but(None, params, &mut lowered, &mut still, near, touched)?;
     state.feet = lowered.feet;
     Some(ground)
 }

@@ -4,29 +4,27 @@
 //! Results never depend on the order in which shapes were added: the browser
 //! receives them in another order than the server.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use frolic_motion::{EntityId, Pose, Vec3};
 use frolic_terrain::Terrain;
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
-use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::partitioning::Bvh;
 use parry3d::query::Ray;
-use parry3d::shape::SharedShape;
 use rustc_hash::FxHashMap;
 
+use crate::block::TERRAIN;
 use crate::changes::{Change, Changes};
 use crate::convex::{Convex, Frame};
-use crate::ground::TERRAIN;
-use crate::mesh::{Mesh, Meshes};
+use crate::mesh::Meshes;
 use crate::shape::Shape;
+use crate::solid::{Solid, bounds};
+
+mod terrain;
 
 /// The box of a moving solid in the tree is enlarged by this, and reinserted
 /// only when the solid leaves it.
 const MOVER_MARGIN_M: f32 = 1.0;
-
-/// An entity's network id.
-pub type EntityId = u32;
 
 /// All solids of a world.
 pub struct CollisionWorld {
@@ -40,40 +38,11 @@ pub struct CollisionWorld {
     /// equals their pose.
     moved: Vec<u32>,
     meshes: Meshes,
-    pub(crate) changes: Changes,
+    changes: Changes,
     /// Counts pose changes.
     changed: u64,
     /// Voxel terrain, if the world has it.
-    pub(crate) terrain: Option<Terrain>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Solid {
-    pub entity: EntityId,
-    pub convex: Convex,
-    pub frame: Frame,
-    /// Its current bounding box.
-    pub bounds: Aabb,
-    /// Its box in the tree.
-    tree_bounds: Aabb,
-    pub shape: SharedShape,
-    /// Its triangles and their scale.
-    pub mesh: Option<(Arc<Mesh>, Vec3)>,
-    /// Whether a character that walks against it pushes it.
-    pub pushable: bool,
-    /// Whether characters walk through it.
-    pub passable: bool,
-    pub pose: Pose,
-    /// Its pose one tick ago; what stands on it is carried along.
-    pub previous_pose: Pose,
-    /// Whether it is in the list of moved solids.
-    listed: bool,
-    /// Whether it moved after characters did: those it carries follow in the
-    /// next tick.
-    late: bool,
-    /// The world's change count when its pose or its previous pose last
-    /// changed.
-    pub changed: u64,
+    terrain: Option<Terrain>,
 }
 
 /// The first hit of a ray.
@@ -146,7 +115,7 @@ impl CollisionWorld {
             (self.solids.len() - 1) as u32
         });
         self.tree.insert(bounds, slot);
-        self.changes.note(&bounds, Change::Members);
+        self.changes.record(&bounds, Change::Members);
         self.solids[slot as usize] = Some(Solid {
             entity,
             convex,
@@ -173,7 +142,7 @@ impl CollisionWorld {
         let solid = slot.and_then(|slot| self.solids[*slot as usize].as_mut());
         if let Some(solid) = solid.filter(|solid| solid.pushable != pushable) {
             solid.pushable = pushable;
-            self.changes.note(&solid.tree_bounds, Change::Members);
+            self.changes.record(&solid.tree_bounds, Change::Members);
         }
     }
 
@@ -184,7 +153,7 @@ impl CollisionWorld {
         };
         self.tree.remove(slot);
         if let Some(solid) = self.solids[slot as usize].take() {
-            self.changes.note(&solid.tree_bounds, Change::Members);
+            self.changes.record(&solid.tree_bounds, Change::Members);
             if solid.listed {
                 self.moved.retain(|&moved| moved != slot);
             }
@@ -198,7 +167,7 @@ impl CollisionWorld {
         let solid = slot.and_then(|slot| self.solids[*slot as usize].as_mut());
         if let Some(solid) = solid.filter(|solid| solid.passable != passable) {
             solid.passable = passable;
-            self.changes.note(&solid.tree_bounds, Change::Members);
+            self.changes.record(&solid.tree_bounds, Change::Members);
         }
     }
 
@@ -216,7 +185,7 @@ impl CollisionWorld {
                 solid.previous_pose = solid.pose;
                 self.changed += 1;
                 solid.changed = self.changed;
-                self.changes.note(&solid.bounds, Change::Pose);
+                self.changes.record(&solid.bounds, Change::Pose);
             }
             false
         });
@@ -273,15 +242,15 @@ impl CollisionWorld {
             self.moved.push(slot);
         }
         if solid.tree_bounds.contains(&solid.bounds) {
-            let way = before.merged(&solid.bounds);
-            self.changes.note(&way, Change::Pose);
+            let passed = before.merged(&solid.bounds);
+            self.changes.record(&passed, Change::Pose);
             return Some(slot);
         }
         // Remove and insert: updating a leaf in place would only ever enlarge
         // the boxes above it.
-        self.changes.note(&solid.tree_bounds, Change::Members);
+        self.changes.record(&solid.tree_bounds, Change::Members);
         solid.tree_bounds = solid.bounds.loosened(MOVER_MARGIN_M);
-        self.changes.note(&solid.tree_bounds, Change::Members);
+        self.changes.record(&solid.tree_bounds, Change::Members);
         self.tree.remove(slot);
         self.tree.insert(solid.tree_bounds, slot);
         Some(slot)
@@ -305,14 +274,14 @@ impl CollisionWorld {
         if !origin.is_finite() || !distance_max.is_finite() {
             return None;
         }
-        let on_ground = if except.contains(&TERRAIN) {
+        let on_terrain = if except.contains(&TERRAIN) {
             None
         } else {
             self.raycast_terrain(origin, direction, distance_max)
         };
-        let distance_max = on_ground.map_or(distance_max, |hit| hit.distance);
+        let distance_max = on_terrain.map_or(distance_max, |hit| hit.distance);
         let on_solid = self.raycast_solids(origin, direction, distance_max, except);
-        on_solid.or(on_ground)
+        on_solid.or(on_terrain)
     }
 
     fn raycast_solids(
@@ -386,46 +355,6 @@ impl CollisionWorld {
 
     pub(crate) fn solid(&self, entity: EntityId) -> Option<&Solid> {
         self.solids[*self.slots.get(&entity)? as usize].as_ref()
-    }
-}
-
-impl Solid {
-    /// Distance along a ray, and the surface normal there.
-    pub fn raycast(&self, ray: &Ray, distance_max: f32) -> Option<(f32, Vec3)> {
-        match &self.mesh {
-            Some((mesh, scale)) => mesh.raycast(*scale, &self.pose, ray, distance_max),
-            None => {
-                let hit =
-                    self.shape
-                        .cast_ray_and_get_normal(&self.pose, ray, distance_max, true)?;
-                Some((hit.time_of_impact, hit.normal))
-            }
-        }
-    }
-
-    /// A convex part of it, as a solid of its own.
-    pub fn piece(&self, convex: Convex, bounds: Aabb) -> Solid {
-        Solid {
-            convex,
-            bounds,
-            tree_bounds: bounds,
-            mesh: None,
-            shape: self.shape.clone(),
-            ..*self
-        }
-    }
-
-    /// How far a point of it moved within the last tick.
-    pub fn moved_at(&self, point: Vec3) -> Vec3 {
-        let before = self.pose.inverse_transform_point(point);
-        point - self.previous_pose.transform_point(before)
-    }
-}
-
-fn bounds(shape: &SharedShape, mesh: &Option<(Arc<Mesh>, Vec3)>, pose: &Pose) -> Aabb {
-    match mesh {
-        Some((mesh, scale)) => mesh.bounds(*scale, pose),
-        None => shape.compute_aabb(pose),
     }
 }
 

@@ -1,15 +1,14 @@
 //! Contacts of a capsule with the solids near it: depth, normal, and whether it
 //! can be walked on.
 
+use frolic_motion::{CharacterParams, Vec3};
 use parry3d::bounding_volume::Aabb;
-use parry3d::math::{Pose3 as Pose, Vec3};
-use parry3d::query::{self, Ray};
-use parry3d::shape::Segment;
 
-use crate::character::CharacterParams;
-use crate::collision::{CollisionWorld, EntityId, Solid};
-use crate::convex::{self, Convex, Core, FloorBelow, Frame, Gap};
-use crate::ground::Block;
+use crate::block::Block;
+use crate::collision::CollisionWorld;
+use crate::convex::{self, Core, Gap};
+use crate::obstacle::Obstacle;
+use crate::solid::Solid;
 
 /// Distance at which a surface below still counts as touched.
 pub(crate) const SKIN: f32 = 0.02;
@@ -46,32 +45,6 @@ pub(crate) fn swept_bounds(
         feet.min(end) + low - Vec3::splat(margin),
         feet.max(end) + high + Vec3::splat(margin),
     )
-}
-
-/// A convex solid that a capsule can collide with.
-pub(crate) trait Obstacle {
-    /// Its entity.
-    fn entity(&self) -> EntityId;
-    fn convex(&self) -> &Convex;
-    fn frame(&self) -> &Frame;
-    /// Its bounding box.
-    fn bounds(&self) -> &Aabb;
-    /// The shortest way out for a core that is inside.
-    fn penetration(&self, core: &Core, reach: f32) -> Option<Gap>;
-    /// The normal of the surface straight below a point.
-    fn floor_below(&self, point: Vec3, distance: f32) -> Option<Vec3>;
-    /// Whether another surface is nearer in that direction, so that this
-    /// contact does not exist.
-    fn hides(&self, gap: &Gap) -> bool;
-    /// Whether it is a part of a non-convex solid.
-    fn is_piece(&self) -> bool {
-        false
-    }
-    /// How far its surface moved along a normal within the last tick, if it can
-    /// be pushed.
-    fn gave_way(&self, _point: Vec3, _normal: Vec3) -> f32 {
-        0.0
-    }
 }
 
 /// The solids near a character, in order of ids, and the blocks.
@@ -142,71 +115,6 @@ pub(crate) fn touch(
         point: gap.point,
         step_lift: step_lift(params, feet, solid, near, &gap),
     })
-}
-
-impl Obstacle for Solid {
-    fn entity(&self) -> EntityId {
-        self.entity
-    }
-
-    fn convex(&self) -> &Convex {
-        &self.convex
-    }
-
-    fn frame(&self) -> &Frame {
-        &self.frame
-    }
-
-    fn bounds(&self) -> &Aabb {
-        &self.bounds
-    }
-
-    #[cold]
-    fn penetration(&self, core: &Core, reach: f32) -> Option<Gap> {
-        if let Convex::Triangle(triangle) = &self.convex {
-            return convex::way_out(triangle, &self.frame, core);
-        }
-        let contact = query::contact(
-            &self.pose,
-            self.shape.as_ref(),
-            &Pose::identity(),
-            &Segment::new(core.low, core.low + Vec3::Y * core.length),
-            reach,
-        )
-        .ok()??;
-        contact.normal1.is_finite().then_some(Gap {
-            distance: contact.dist,
-            normal: contact.normal1,
-            point: contact.point1,
-        })
-    }
-
-    fn floor_below(&self, point: Vec3, distance: f32) -> Option<Vec3> {
-        match convex::floor_below(&self.convex, &self.frame, point, distance) {
-            FloorBelow::Known(normal) => normal,
-            FloorBelow::Unknown => {
-                let ray = Ray::new(point, -Vec3::Y);
-                let shape = &self.shape;
-                let hit = shape.cast_ray_and_get_normal(&self.pose, &ray, distance, false)?;
-                Some(hit.normal)
-            }
-        }
-    }
-
-    fn hides(&self, gap: &Gap) -> bool {
-        convex::is_seam(&self.convex, &self.frame, gap)
-    }
-
-    fn is_piece(&self) -> bool {
-        matches!(self.convex, Convex::Triangle(_))
-    }
-
-    fn gave_way(&self, point: Vec3, normal: Vec3) -> f32 {
-        match self.pushable {
-            true => self.moved_at(point).dot(normal),
-            false => 0.0,
-        }
-    }
 }
 
 /// Whether `point` is the edge of a step low enough to walk onto, and if so how

@@ -9,9 +9,8 @@
 //! Uses only sums, products, quotients and square roots, so the result is
 //! bit-identical everywhere.
 
-use parry3d::math::{Pose3 as Pose, Vec3};
-
 use crate::shape::Shape;
+use frolic_motion::{Pose, Vec3};
 
 /// A core nearer than this to a solid is inside it: the direction to the
 /// nearest point is no longer the way out.

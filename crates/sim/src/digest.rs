@@ -3,17 +3,16 @@
 //! The tests make the same run natively and in wasm: if a change makes the two
 //! differ in one bit, prediction in the browser is broken.
 
+use frolic_motion::{
+    Buttons, CharacterInput, CharacterParams, CharacterState, Motion, Pose, Rotation, Vec3,
+};
 use frolic_scene::Triangles;
 use frolic_terrain::{Action, Generator, Material, Op, Settings, Shape as Shape3, Terrain};
-use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
 use crate::cache::StepCache;
-use crate::character::{
-    Buttons, CharacterInput, CharacterParams, CharacterState, step_character_with,
-};
+use crate::character::step_character_with;
 use crate::collision::CollisionWorld;
 use crate::mesh::Meshes;
-use crate::motion::Motion;
 use crate::random::Random;
 use crate::shape::Shape;
 
@@ -323,7 +322,7 @@ fn playground(random: &mut Random) -> CollisionWorld {
             random.range(0.0, 2.5),
             random.range(-19.0, 19.0),
         );
-        let turn = Rot3::from_xyzw(
+        let turn = Rotation::from_xyzw(
             random.range(-0.2, 0.2),
             random.range(-1.0, 1.0),
             random.range(-0.2, 0.2),

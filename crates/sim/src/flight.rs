@@ -5,11 +5,9 @@
 //! high. Its radius keeps it that far off the surfaces it hits, and makes
 //! characters easier to hit.
 
-use parry3d::math::Vec3;
-use serde::{Deserialize, Serialize};
+use frolic_motion::{Angle, EntityId, Flight, FlightParams, Vec3};
 
-use crate::angle::Angle;
-use crate::collision::{EntityId, RayHit};
+use crate::collision::RayHit;
 use crate::sweep::Sweeper;
 
 /// Height of a character's eyes, the origin of its shots.
@@ -24,28 +22,6 @@ const OFF_SURFACE_M: f32 = 1e-3;
 const SLANT_MIN: f32 = 0.25;
 /// Below this speed it does not bounce any more.
 const BOUNCE_SPEED_MIN: f32 = 0.5;
-
-/// Flight parameters of a kind of projectile.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FlightParams {
-    /// Metres per second squared, downwards.
-    pub gravity: f32,
-    /// Metres.
-    pub radius: f32,
-    /// Fraction of the speed that remains after a bounce, 0 to 1.
-    pub bounce: f32,
-}
-
-/// A projectile in flight.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Flight {
-    /// Its centre.
-    pub position: Vec3,
-    /// Metres per second.
-    pub velocity: Vec3,
-    /// Remaining bounces.
-    pub bounces: u8,
-}
 
 /// A straight segment of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]

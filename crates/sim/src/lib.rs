@@ -11,8 +11,8 @@
 //! visible correction a second later).
 #![forbid(unsafe_code)]
 
-pub mod angle;
 pub mod around;
+mod block;
 mod cache;
 pub mod capsule;
 mod changes;
@@ -22,27 +22,25 @@ mod contact;
 mod convex;
 pub mod digest;
 pub mod flight;
-mod ground;
 pub mod mesh;
-pub mod motion;
+mod obstacle;
 pub mod random;
-pub mod rotation;
 pub mod scene;
 pub mod sensor;
 pub mod shape;
+mod solid;
 mod sweep;
 mod swim;
 
-pub use angle::Angle;
 pub use around::{Around, Surface};
+pub use block::TERRAIN;
 pub use cache::{StepCache, Touch};
-pub use character::{
-    Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,
+pub use character::{step_character, step_character_with};
+pub use collision::{CollisionWorld, RayHit};
+pub use frolic_motion::{
+    Angle, Buttons, CharacterInput, CharacterParams, CharacterState, EntityId, Flight,
+    FlightParams, Motion, Pose, Rotation, Vec3,
 };
-pub use collision::{CollisionWorld, EntityId, RayHit};
-pub use ground::TERRAIN;
-pub use mesh::{Mesh, MeshId, Meshes};
-pub use motion::Motion;
-pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
-pub use shape::Shape;
+pub use mesh::{Mesh, Meshes};
+pub use shape::{MeshId, Shape};
 pub use sweep::Sweeper;

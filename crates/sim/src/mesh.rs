@@ -8,31 +8,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use frolic_motion::{Pose, Vec3};
 use frolic_scene::Triangles;
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
-use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 use parry3d::query::Ray;
 
-use crate::collision::Solid;
-use crate::convex::{self, Convex, Core, Triangle};
+use crate::convex::Triangle;
+use crate::shape::MeshId;
 
 /// Neighbours with a smaller angle between them count as flat: the sine of the
 /// angle.
 const FLAT: f32 = 0.02;
 /// How much the box of a tree query is enlarged.
 const LOOK_MARGIN_M: f32 = 0.01;
-
-/// Identifies a mesh of a world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MeshId(u16);
-
-impl MeshId {
-    /// Its number in the world's list.
-    pub fn number(self) -> u16 {
-        self.0
-    }
-}
 
 /// The meshes that solids of a world can use, by asset.
 #[derive(Clone, Debug, Default)]
@@ -137,18 +126,17 @@ impl Mesh {
         self.scaled(scale).transform_by(pose)
     }
 
-    /// Adds a piece for each triangle that intersects `bounds`, in order.
-    pub(crate) fn pieces(
+    /// Calls `visit` with each triangle that intersects `bounds` and with its bounding box, in
+    /// order. `found` is a buffer.
+    pub(crate) fn triangles_near(
         &self,
-        solid: &Solid,
         scale: Vec3,
+        pose: &Pose,
         bounds: &Aabb,
         found: &mut Vec<u32>,
-        out: &mut Vec<Solid>,
+        mut visit: impl FnMut(Triangle, Aabb),
     ) {
-        let inside = bounds
-            .loosened(LOOK_MARGIN_M)
-            .transform_by(&solid.pose.inverse());
+        let inside = bounds.loosened(LOOK_MARGIN_M).transform_by(&pose.inverse());
         let (a, b) = (inside.mins / scale, inside.maxs / scale);
         let inside = Aabb::new(a.min(b), a.max(b));
         found.clear();
@@ -159,36 +147,16 @@ impl Mesh {
                 continue;
             };
             let corners = face.corners.map(|index| self.corner(index, scale));
-            let [a, b, c] = corners.map(|corner| solid.pose.transform_point(corner));
+            let [a, b, c] = corners.map(|corner| pose.transform_point(corner));
             let around = Aabb::new(a.min(b).min(c), a.max(b).max(c));
             if around.intersects(bounds) {
                 let triangle = Triangle {
                     corners,
                     seams: face.seams,
                 };
-                out.push(solid.piece(Convex::Triangle(triangle), around));
+                visit(triangle, around);
             }
         }
-    }
-
-    /// Whether an upright capsule touches it: a segment with a radius.
-    pub(crate) fn is_touched(
-        &self,
-        solid: &Solid,
-        scale: Vec3,
-        bounds: &Aabb,
-        low: Vec3,
-        high: Vec3,
-        radius: f32,
-    ) -> bool {
-        let (mut found, mut pieces) = (Vec::new(), Vec::new());
-        self.pieces(solid, scale, bounds, &mut found, &mut pieces);
-        let length = (high - low).length();
-        let core = Core { low, length };
-        pieces.iter().any(|piece| {
-            let gap = convex::gap(&piece.convex, &piece.frame, &core);
-            gap.is_none_or(|gap| gap.distance < radius)
-        })
     }
 
     /// The nearest triangle along a ray: distance, and the normal towards the

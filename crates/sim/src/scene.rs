@@ -1,11 +1,11 @@
 //! Converts a package's scene to solids: the one place that decides what is
 //! solid.
 
+use frolic_motion::{EntityId, Pose, Rotation, Vec3};
 use frolic_scene::{Body, BodyKind, Components, Scene, Shape as SceneShape, Transform};
 use frolic_terrain::Terrain;
-use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
-use crate::collision::{CollisionWorld, EntityId};
+use crate::collision::CollisionWorld;
 use crate::mesh::Meshes;
 use crate::shape::Shape;
 
@@ -80,11 +80,11 @@ pub fn trigger_shape(components: &Components, transform: &Transform) -> Option<S
 /// Position and rotation of a transform.
 pub fn pose(transform: &Transform) -> Pose {
     let [x, y, z, w] = transform.rotation;
-    let rotation = Rot3::from_xyzw(x, y, z, w);
+    let rotation = Rotation::from_xyzw(x, y, z, w);
     let rotation = if rotation.length_squared() > 1e-6 {
         rotation.normalize()
     } else {
-        Rot3::IDENTITY
+        Rotation::IDENTITY
     };
     Pose::from_parts(Vec3::from(transform.position), rotation)
 }

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use frolic_motion::{EntityId, Pose, Vec3};
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
-use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::partitioning::Bvh;
 use parry3d::query::{ShapeCastOptions, cast_shapes, intersection_test};
 use parry3d::shape::{Capsule, Shape as ParryShape, SharedShape};
 
-use crate::collision::{CollisionWorld, EntityId};
+use crate::collision::CollisionWorld;
 use crate::shape::Shape;
 
 /// Movement within a tick.

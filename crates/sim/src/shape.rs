@@ -1,9 +1,19 @@
 //! Solid shapes and their conversion to parry's.
 
-use crate::mesh::MeshId;
-use parry3d::math::{Pose3 as Pose, Vec3};
+use frolic_motion::{Pose, Vec3};
 use parry3d::query::intersection_test;
 use parry3d::shape::{Capsule, SharedShape};
+
+/// Identifies a mesh of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeshId(pub(crate) u16);
+
+impl MeshId {
+    /// Its number in the world's list.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+}
 
 /// A solid, centred on its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,23 +132,6 @@ impl Shape {
 }
 
 impl Shape {
-    /// Radius of a bounding sphere.
-    pub fn bounding_radius(self) -> f32 {
-        match self {
-            Shape::Box(half) | Shape::Wedge(half) => half.length(),
-            Shape::Sphere(radius) => radius.abs(),
-            Shape::Capsule {
-                half_height,
-                radius,
-            } => half_height.abs() + radius.abs(),
-            Shape::Cylinder {
-                half_height,
-                radius,
-            } => half_height.abs() + radius.abs(),
-            Shape::Mesh { reach, .. } => reach,
-        }
-    }
-
     /// Whether an upright capsule whose lowest point is `feet` touches it.
     pub fn overlaps_capsule(self, pose: &Pose, radius: f32, height: f32, feet: Vec3) -> bool {
         let low = feet + Vec3::Y * radius;

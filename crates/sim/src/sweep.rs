@@ -1,11 +1,11 @@
 //! Sweep of a point through one tick. Solids move in a tick, too: a wall that
 //! slides over a point hits it just as a point that flies into a wall.
 
+use frolic_motion::{EntityId, Vec3};
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
-use parry3d::math::Vec3;
 use parry3d::query::Ray;
 
-use crate::collision::{CollisionWorld, EntityId, RayHit};
+use crate::collision::{CollisionWorld, RayHit};
 
 /// Sweeps points against the solids of one tick. Create one per tick: it
 /// collects what moved only once.

@@ -4,9 +4,8 @@
 //! chest is under water, and swims beyond: it floats with its head above the
 //! surface, jump swims up, and looking steeply down while moving dives.
 
-use parry3d::math::Vec3;
+use frolic_motion::{Buttons, CharacterInput, CharacterParams, CharacterState, Vec3};
 
-use crate::character::{Buttons, CharacterInput, CharacterParams, CharacterState};
 use crate::collision::CollisionWorld;
 
 /// Fraction of the height under water at which wading becomes swimming.

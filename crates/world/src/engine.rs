@@ -8,12 +8,12 @@ use std::rc::Rc;
 use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_scene::Pattern;
+use frolic_scene::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
     BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, LogLevel, NpcFacts, NpcOrder,
     Origin, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog,
     SpawnRequest, SpawnSource, Spawned, TerrainHit, TerrainInfo, WeaponSpec,
 };
-use frolic_sim::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_sim::{Pose, Rotation, Vec3};
 use frolic_terrain::{Material, Op};
 

@@ -12,8 +12,7 @@ mod weapons;
 
 use std::collections::BTreeMap;
 
-use frolic_sim::flight::{self, Flight, FlightParams};
-use frolic_sim::{Sweeper, Vec3};
+use frolic_sim::{Flight, FlightParams, Sweeper, Vec3, flight};
 
 use crate::player::PlayerNumber;
 use crate::state::WorldState;

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use frolic_protocol::ops::{Structure, WorldOp};
 use frolic_scene::Transform;
+use frolic_scene::quaternion_from_degrees;
 use frolic_script::{BuildRequest, Built, EngineError, EntityId};
 use frolic_sim::Rotation;
-use frolic_sim::rotation::quaternion_from_degrees;
 
 use crate::player::PlayerNumber;
 use crate::state::{SPAWNED_MAX, WorldState};

@@ -2,7 +2,7 @@
 //! can still get an error, and the rest is queued.
 
 use frolic_protocol::client_log::ClientLog;
-use frolic_protocol::message::LineReport;
+use frolic_protocol::message::ConnectionReport;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
 use frolic_protocol::{Args, ClientMessage, ValueLimits};
 
@@ -77,7 +77,7 @@ impl Client {
     /// Reports the overlay's connection statistics to the operator of the world.
     pub(super) fn report(&mut self, now_ms: f64) {
         let stats = self.stats(now_ms);
-        self.send(&ClientMessage::Report(LineReport {
+        self.send(&ClientMessage::Report(ConnectionReport {
             input_seq: stats.input_seq,
             pending_inputs: stats.pending_inputs as u32,
             corrections: stats.corrections,

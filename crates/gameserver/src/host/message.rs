@@ -1,6 +1,6 @@
 //! Handles messages of admitted players.
 
-use frolic_protocol::message::{BINARY_VERSION, LineReport, PROTOCOL_VERSION};
+use frolic_protocol::message::{BINARY_VERSION, ConnectionReport, PROTOCOL_VERSION};
 use frolic_protocol::terrain::TerrainOp;
 use frolic_protocol::{ClientMessage, ServerMessage};
 use frolic_world::PlayerNumber;
@@ -329,7 +329,7 @@ fn speaks(session: &mut Session, seq: Option<u32>, version: u16) -> bool {
 /// tolerance for one that arrives a little early.
 fn note_report(
     player: &mut SessionPlayer,
-    report: &LineReport,
+    report: &ConnectionReport,
     (tick, tick_hz): (u32, u32),
     metrics: &Metrics,
 ) {

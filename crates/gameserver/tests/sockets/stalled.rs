@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use frolic_client::{Client, ClientEvent};
-use frolic_protocol::message::NumberedInput;
+use frolic_protocol::NumberedInput;
 use frolic_protocol::{Args, ClientMessage, Value, packet};
-use frolic_sim::character::CharacterInput;
+use frolic_sim::CharacterInput;
 
 use crate::connection::{Connection, Transport};
 use crate::resume::ECHO;

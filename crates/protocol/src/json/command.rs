@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 
-use frolic_sim::{Angle, Buttons, CharacterInput};
+use frolic_motion::{Angle, Buttons, CharacterInput};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::payload::*;
-use super::whole::{Whole, whole_number};
-use crate::message::{ClientMessage, LineReport, NumberedInput, PROTOCOL_VERSION};
+use crate::inputs::NumberedInput;
+use crate::message::{ClientMessage, ConnectionReport, PROTOCOL_VERSION};
 use crate::terrain::TerrainOp;
 use crate::value::{Args, Value, ValueLimits};
+use crate::whole::{Whole, whole_number};
 
 /// A valid command.
 #[derive(Clone, Debug, PartialEq)]
@@ -252,7 +253,7 @@ fn ping(ping: PingPayload) -> Result<Said, String> {
 }
 
 fn report(payload: ReportPayload) -> ClientMessage {
-    ClientMessage::Report(LineReport {
+    ClientMessage::Report(ConnectionReport {
         input_seq: payload.input_seq.0,
         pending_inputs: payload.pending_inputs.0,
         corrections: payload.corrections.0,

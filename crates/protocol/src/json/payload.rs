@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::whole::Whole;
 use crate::terrain::TerrainAction;
 use crate::value::Args;
+use crate::whole::Whole;
 
 /// `session.handshake`
 #[derive(Deserialize, Default)]

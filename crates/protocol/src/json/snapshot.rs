@@ -229,7 +229,7 @@ pub fn sends_details(before: Option<&EntityState>, state: &EntityState) -> bool 
 }
 
 fn entity(before: Option<&EntityState>, state: &EntityState, view: &SnapshotView) -> JsonEntity {
-    let yaw = frolic_sim::Angle(state.look[0]).radians() * 0.5;
+    let yaw = frolic_motion::Angle(state.look[0]).radians() * 0.5;
     let q = match state.kind {
         EntityKind::Character => [0.0, yaw.sin(), 0.0, yaw.cos()],
         EntityKind::Thing => state.turn().to_array(),

@@ -67,9 +67,9 @@ fn a_delta_has_only_what_changed() {
     let mut old: Vec<_> = (1..4)
         .map(|id| EntityState::new(id, EntityKind::Thing))
         .collect();
-    let motion = frolic_sim::Motion {
-        from: frolic_sim::Vec3::ZERO,
-        to: frolic_sim::Vec3::X * 12.0,
+    let motion = frolic_motion::Motion {
+        from: frolic_motion::Vec3::ZERO,
+        to: frolic_motion::Vec3::X * 12.0,
         start_tick: 0,
         end_tick: 120,
     };

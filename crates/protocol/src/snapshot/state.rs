@@ -5,7 +5,7 @@
 //! velocities. Only differences from the prediction are written; for walking,
 //! turning or falling characters they are next to nothing.
 
-use frolic_sim::{Motion, Vec3};
+use frolic_motion::{Motion, Vec3};
 
 use super::SnapshotError;
 use crate::bits::{BitReader, BitWriter};

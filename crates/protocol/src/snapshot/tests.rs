@@ -3,7 +3,7 @@
 use super::*;
 use crate::entity::{EntityKind, EntityState};
 use crate::quantize;
-use frolic_sim::Motion;
+use frolic_motion::Motion;
 use proptest::prelude::*;
 
 fn any_motion() -> impl Strategy<Value = Option<Motion>> {
@@ -303,7 +303,7 @@ fn unchanged_entities_cost_nothing_and_walking_ones_little() {
 #[test]
 fn turning_and_falling_characters_cost_little_more() {
     let walker = |yaw: u16, speed: f32, position: [i32; 3]| {
-        let (sin, cos) = frolic_sim::Angle(yaw).sin_cos();
+        let (sin, cos) = frolic_motion::Angle(yaw).sin_cos();
         EntityState {
             position,
             velocity: quantize::velocity(Vec3::new(-sin, 0.0, -cos) * speed),

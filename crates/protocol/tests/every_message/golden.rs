@@ -2,11 +2,11 @@
 //! version, so that a page and a server of different versions find out at the
 //! handshake instead of misreading each other.
 
+use frolic_motion::{CharacterState, Motion, Rotation, Vec3};
 use frolic_protocol::message::BINARY_VERSION;
 use frolic_protocol::packet;
 use frolic_protocol::snapshot::{self, CellKey, CellSource, CellVersion, OwnState, SnapshotHeader};
 use frolic_protocol::{ClientMessage, EntityKind, EntityState, ServerMessage, quantize};
-use frolic_sim::{CharacterState, Motion, Rotation, Vec3};
 use sha2::{Digest, Sha256};
 
 use super::{client_samples, server_samples};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::random::Random;
-use parry3d::math::Rot3;
+use frolic_motion::Rotation;
 use parry3d::query::{self, Ray};
 use parry3d::shape::Segment;
 
@@ -68,7 +68,7 @@ fn gaps_are_those_of_the_general_solver() {
 fn level_ground_faces_straight_up_to_the_last_bit() {
     let mut random = Random::new(6);
     for _ in 0..1000 {
-        let turn = Rot3::from_xyzw(0.0, random.range(-1.0, 1.0), 0.0, 1.0).normalize();
+        let turn = Rotation::from_xyzw(0.0, random.range(-1.0, 1.0), 0.0, 1.0).normalize();
         let pose = Pose::from_parts(Vec3::new(random.range(-500.0, 500.0), -0.5, 0.0), turn);
         let half = Vec3::new(1000.0, 0.5, 1000.0);
         let core = Core {

@@ -1,7 +1,7 @@
 //! Triangles of meshes: the nearest point, rays, edges that are never touched,
 //! and the way out of a penetration.
 
-use parry3d::math::Vec3;
+use frolic_motion::Vec3;
 
 use super::{Convex, Core, Frame, Gap, Triangle};
 

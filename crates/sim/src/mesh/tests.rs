@@ -1,11 +1,11 @@
 //! Meshes compared with the same solids without triangles, and with parry's.
 
 use super::*;
-use crate::character::{Buttons, CharacterInput, CharacterParams, CharacterState, step_character};
+use crate::character::step_character;
 use crate::collision::CollisionWorld;
 use crate::random::Random;
 use crate::shape::Shape;
-use parry3d::math::Rot3;
+use frolic_motion::{Buttons, CharacterInput, CharacterParams, CharacterState, Rotation};
 use parry3d::query::RayCast;
 use parry3d::shape::TriMesh;
 
@@ -78,7 +78,7 @@ fn seams_are_edges_that_do_not_stick_out() {
 fn a_box_of_triangles_is_walked_on_like_a_box() {
     let params = CharacterParams::default();
     let floor = Vec3::new(12.0, 0.5, 12.0);
-    let pose = Pose::from_parts(Vec3::new(0.0, -0.5, 0.0), Rot3::from_rotation_y(0.3));
+    let pose = Pose::from_parts(Vec3::new(0.0, -0.5, 0.0), Rotation::from_rotation_y(0.3));
     let mut plain = CollisionWorld::new();
     plain.insert(1, Shape::Box(floor), pose);
     let meshed = world_of(&cuboid(Vec3::ONE), floor, pose);
@@ -163,7 +163,7 @@ fn rays_meet_what_the_collision_library_says() {
     let mut random = Random::new(3);
     let triangles = hills(&mut random, 16);
     let scale = Vec3::new(1.5, 2.0, 0.7);
-    let pose = Pose::from_parts(Vec3::new(1.0, 2.0, 3.0), Rot3::from_rotation_x(0.4));
+    let pose = Pose::from_parts(Vec3::new(1.0, 2.0, 3.0), Rotation::from_rotation_x(0.4));
     let world = world_of(&triangles, scale, pose);
     let corners = triangles
         .corners()

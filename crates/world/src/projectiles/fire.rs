@@ -1,8 +1,7 @@
 //! Starts shots, for a player who holds the fire button or for a script.
 
 use frolic_script::{EngineError, FireRequest, LogLevel, ScriptLog};
-use frolic_sim::flight::{self, Flight};
-use frolic_sim::{Buttons, Vec3};
+use frolic_sim::{Buttons, Flight, Vec3, flight};
 
 use super::weapons::PER_TICK;
 use super::{FLYING_MAX, FLYING_PER_PLAYER_MAX, Shot};

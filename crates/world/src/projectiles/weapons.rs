@@ -3,7 +3,7 @@
 use frolic_protocol::ServerMessage;
 use frolic_protocol::projectile::Weapon;
 use frolic_script::{EngineError, WeaponSpec};
-use frolic_sim::flight::FlightParams;
+use frolic_sim::FlightParams;
 
 use crate::player::PlayerNumber;
 use crate::state::{Outgoing, WorldState};

@@ -4,7 +4,7 @@
 //! stands on it is predicted exactly, because its place is a function of the
 //! tick and not of the last packet.
 
-use parry3d::math::Vec3;
+use glamx::Vec3;
 use serde::{Deserialize, Serialize};
 
 /// A straight path from one place to another.
