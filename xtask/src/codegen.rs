@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::progress::{Progress, Step};
-use crate::test::rust::{self, Built, Run};
+use crate::rust_tests::{self, Built, Run};
 use crate::wasm;
 use crate::workspace::Workspace;
 
@@ -126,7 +126,7 @@ fn generated(workspace: &Workspace) -> PathBuf {
 
 /// Runs the exporting tests into an empty folder and reads what they wrote.
 fn export(workspace: &Workspace, step: &Step) -> Result<BTreeMap<String, String>> {
-    let built = rust::build(workspace, step, rust::PRODUCT)?;
+    let built = rust_tests::build(workspace, step, rust_tests::PRODUCT)?;
     export_from(workspace, step, &built)
 }
 
@@ -142,7 +142,7 @@ fn export_from(
         arguments: vec!["export_bindings"],
         in_turn: true,
     };
-    let (_, result) = rust::run(step, &built.all(), &run);
+    let (_, result) = rust_tests::run(step, &built.all(), &run);
     result?;
     let mut exported = read_folder(&export.folder)?;
     exported.insert(CORE.to_owned(), wasm::interface(workspace)?);

@@ -4,9 +4,7 @@
 //! (formatting, lints, types, …).
 
 mod changed;
-mod counts;
 mod programs;
-pub mod rust;
 
 use std::env;
 use std::fs;
@@ -17,10 +15,10 @@ use std::thread;
 use anyhow::{Context, Result, anyhow};
 
 use self::changed::Changed;
-use self::counts::Counts;
 use self::programs::{Browser, Programs, Servers};
-use self::rust::{Built, Run, TestProgram};
+use crate::counts::Counts;
 use crate::progress::{Finished, Progress, Step};
+use crate::rust_tests::{self, Built, Run, TestProgram};
 use crate::tools::python::Python;
 use crate::workspace::Workspace;
 use crate::{assemble, codegen, dependencies, format, luau, tidy, tools, wasm, web};
@@ -101,7 +99,7 @@ impl Suite<'_> {
                 programs
             });
             let built = self.progress.step("Rust build", |step| {
-                rust::build(self.workspace, step, rust::PRODUCT)
+                rust_tests::build(self.workspace, step, rust_tests::PRODUCT)
             });
             (built, programs.join().expect("installing does not panic"))
         });
@@ -245,7 +243,7 @@ impl Suite<'_> {
             let export = codegen::Export::prepare(self.workspace)?;
             let mut run = self.rust_run();
             run.variables.extend(export.variables());
-            Ok(rust::run(step, &programs, &run))
+            Ok(rust_tests::run(step, &programs, &run))
         });
         // A part of the crates exports a part of the types.
         if self.changed.is_none() {
@@ -279,7 +277,7 @@ impl Suite<'_> {
             let others = s3.into_iter().chain(conformance);
             let others = others.map(|(name, path)| (name, path.into()));
             run.variables.extend(others);
-            Ok(rust::run(step, &[program], &run))
+            Ok(rust_tests::run(step, &[program], &run))
         });
     }
 
@@ -289,9 +287,9 @@ impl Suite<'_> {
             return;
         }
         self.programs("build tests", |step| {
-            let built = rust::build(self.workspace, step, rust::XTASK)?;
+            let built = rust_tests::build(self.workspace, step, rust_tests::XTASK)?;
             built.check_lints()?;
-            Ok(rust::run(step, &built.all(), &self.rust_run()))
+            Ok(rust_tests::run(step, &built.all(), &self.rust_run()))
         });
     }
 

@@ -9,6 +9,7 @@ mod commands;
 mod config;
 mod credentials;
 mod folder;
+mod language_model;
 mod open_files;
 mod samples;
 mod spells;

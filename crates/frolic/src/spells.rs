@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use frolic_platform::spells::{SpellCompiler, WriteError};
 use frolic_soul::{ModelError, SpellError, check_spell, write_spell};
 
-use crate::commands::soul;
+use crate::language_model::model as configured_model;
 
 /// How long the answer to "is there a model" counts: a key may be set while the platform runs.
 const ANSWER_LIFE: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ impl SpellCompiler for Workshop {
         match *model {
             Some((at, there)) if at.elapsed() < ANSWER_LIFE => there,
             _ => {
-                let there = soul::model().is_ok();
+                let there = configured_model().is_ok();
                 *model = Some((Instant::now(), there));
                 there
             }
@@ -48,7 +48,8 @@ impl SpellCompiler for Workshop {
         code: Option<&str>,
     ) -> Result<String, WriteError> {
         // Asked for each time: a key may be set while the platform runs.
-        let model = soul::model().map_err(|error| WriteError::Unavailable(format!("{error:#}")))?;
+        let model =
+            configured_model().map_err(|error| WriteError::Unavailable(format!("{error:#}")))?;
         write_spell(&model, spell_id, prompt, code).map_err(|error| {
             let message = error.to_string();
             match error {

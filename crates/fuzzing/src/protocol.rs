@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use frolic_fleet_api::ticket::{self, TicketClaims};
 use frolic_protocol::bits::{BitReader, BitWriter};
 use frolic_protocol::packet::{
     self, CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX, StreamReader,
 };
 use frolic_protocol::resume::{PersistedLog, PersistedPacket};
 use frolic_protocol::snapshot::{self, CellKey, KnownCells, SnapshotError};
-use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::websocket::{FrameError, FrameReader};
 use frolic_protocol::{Args, ClientMessage, EntityState, ServerMessage, ValueLimits, json};
 use serde::Serialize;

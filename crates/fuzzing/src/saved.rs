@@ -4,10 +4,10 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use frolic_fleet_api::ops::LoggedOp;
+use frolic_fleet_api::persist::{Checkpoint, STRUCTURES, STRUCTURES_VERSION, SavedWorld, Section};
 use frolic_package::{Limits, Package};
-use frolic_protocol::ops::LoggedOp;
 use frolic_protocol::packet::{self, SERVER_MESSAGE_BYTES_MAX};
-use frolic_protocol::persist::{Checkpoint, STRUCTURES, STRUCTURES_VERSION, SavedWorld, Section};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_protocol::{Args, Value};
 use frolic_terrain::codec;

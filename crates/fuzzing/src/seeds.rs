@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use frolic_fleet_api::ticket::{self, TicketClaims};
 use frolic_package::{Limits, Package, pack};
 use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::message::{ConnectionReport, PlayerStat, Resumption};
@@ -16,7 +17,6 @@ use frolic_protocol::script::{
 use frolic_protocol::terrain::{
     ChunkData, ChunkVersion, TerraformApplied, TerrainAction, TerrainOp, TerrainShape,
 };
-use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::{
     Args, ClientMessage, NumberedInput, PlayerInfo, ServerMessage, Value, Welcome, fragment, packet,
 };
@@ -26,8 +26,10 @@ use frolic_world::replay::{Ending, RecordOptions, RecordReader};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 use sha2::{Digest, Sha256};
 
-use crate::session::CLIENT_PIECE_BYTES;
 use crate::store;
+
+/// Bytes that the target `client` gives its client at a time; each packet of its seeds fills them.
+pub(crate) const CLIENT_PIECE_BYTES: usize = 600;
 
 const MANIFEST: &str = "[game]\nid = \"fuzz\"\nname = \"Fuzz\"\nversion = \"1.0.0\"\nmax_players = 8\n\
     [world]\nidle_stop_s = 30\n[simulation]\ntick_hz = 60\nsnapshot_hz = 20\ngravity = 20.0\n";

@@ -7,13 +7,10 @@ use frolic_package::Package;
 use frolic_protocol::packet;
 use frolic_world::replay::{Record, RecordReader, RecordingHeader, Replay};
 
-use crate::seeds;
+use crate::seeds::{self, CLIENT_PIECE_BYTES};
 
 /// Steps of a replayed world: enough for what a short input can cause.
 const STEPS_MAX: u32 = 300;
-
-/// Bytes that a client is given at a time.
-pub(crate) const CLIENT_PIECE_BYTES: usize = 600;
 
 /// A client that is in a world, and then gets anything at all.
 pub fn client(bytes: &[u8]) {

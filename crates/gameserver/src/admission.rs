@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use frolic_protocol::persist::PlayerState;
-use frolic_protocol::ticket::{self, CharacterProfile, TicketClaims, TicketError, TicketKey};
+use frolic_fleet_api::persist::PlayerState;
+use frolic_fleet_api::ticket::{self, CharacterProfile, TicketClaims, TicketError, TicketKey};
 
 /// How long a resume token works on a server that was started after it was issued.
 /// A client gets a new one before half of that is over.
@@ -193,7 +193,7 @@ fn random<const N: usize>() -> Option<[u8; N]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frolic_protocol::ticket::{sign, world_key};
+    use frolic_fleet_api::ticket::{sign, world_key};
 
     fn claims(player_id: &str) -> TicketClaims {
         TicketClaims {

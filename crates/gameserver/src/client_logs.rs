@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frolic_protocol::client_log::{CLIENT_LOG_LINES_MAX, ClientLog, ClientLogLine, ClientPrints};
-use frolic_protocol::console::{ConsoleLevel, ConsoleLine, FromClients};
+use frolic_fleet_api::console::{ClientPrints, ConsoleLine, FromClients};
+use frolic_protocol::client_log::{CLIENT_LOG_LINES_MAX, ClientLog, ClientLogLine, ConsoleLevel};
 use frolic_protocol::token_bucket::{RateLimit, TokenBucket};
 
 /// Lines that a player may send.

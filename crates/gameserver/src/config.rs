@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use frolic_fleet_api::ticket::TicketKey;
 use frolic_package::Package;
-use frolic_protocol::ticket::TicketKey;
 
 /// The source of the world.
 pub enum WorldSource {
@@ -45,7 +45,7 @@ pub struct GameServerConfig {
     /// Overrides the game's player limit.
     pub players_max: Option<u32>,
     /// Seconds that scripts have when the world closes; usually
-    /// [`CLOSE_LIMIT_S`](frolic_protocol::fleet::CLOSE_LIMIT_S).
+    /// [`CLOSE_LIMIT_S`](frolic_fleet_api::process::CLOSE_LIMIT_S).
     pub close_limit_s: u32,
     /// Where to write the name of a script that forces the process to end; the
     /// supervisor leaves that script out when it restarts. None: such a script

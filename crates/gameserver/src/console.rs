@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use frolic_metrics::Text;
-use frolic_protocol::client_log::ClientPrints;
-use frolic_protocol::console::{
-    ConsoleLevel, ConsoleLine, ConsoleReport, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX, ScriptFigures,
+use frolic_fleet_api::console::{
+    ClientPrints, ConsoleLine, ConsoleReport, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX, ScriptFigures,
 };
+use frolic_metrics::Text;
+use frolic_protocol::client_log::ConsoleLevel;
 use frolic_script::{LogLevel, ScriptCost, ScriptLog};
 
 use crate::control_plane::ControlPlane;

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use frolic_protocol::console::ConsoleReport;
-use frolic_protocol::fleet::{
+use frolic_fleet_api::console::ConsoleReport;
+use frolic_fleet_api::persist::{PersistBatch, PersistReply, Saved};
+use frolic_fleet_api::process::{
     AskBlocks, Heartbeat, HeartbeatReply, PlayerBlocks, PublishScripts, PublishedScripts,
     ServerReady, ServerStopped, WorldBoot,
 };
-use frolic_protocol::persist::{PersistBatch, PersistReply, Saved};
-use frolic_protocol::remote_commands::{LearnSpell, OutsideNews};
-use frolic_protocol::store::{StoreAnswers, StoreBatch};
+use frolic_fleet_api::remote_commands::{LearnSpell, OutsideNews};
+use frolic_fleet_api::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};

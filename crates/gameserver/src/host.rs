@@ -27,9 +27,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use frolic_fleet_api::process::{ReloadReply, ReloadRequest};
+use frolic_fleet_api::remote_commands::OutsideNews;
 use frolic_protocol::ServerMessage;
-use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
-use frolic_protocol::remote_commands::OutsideNews;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
-use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
-use frolic_protocol::store::StoreAnswer;
+use frolic_fleet_api::process::{ReloadReply, ReloadRequest};
+use frolic_fleet_api::remote_commands::{OutsideReply, OutsideRequest};
+use frolic_fleet_api::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::connection::{Carried, ConnectionId, ConnectionPermit, Outbound};

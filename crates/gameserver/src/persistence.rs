@@ -11,8 +11,8 @@ mod queue;
 use std::sync::Arc;
 use std::time::Instant;
 
-use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::persist::{Checkpoint, SavedPlayer};
+use frolic_fleet_api::ops::LoggedOp;
+use frolic_fleet_api::persist::{Checkpoint, SavedPlayer};
 use frolic_world::{Marks, World, marks_of};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

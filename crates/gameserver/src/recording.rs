@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use frolic_protocol::recording_name::RecordingName;
+use frolic_fleet_api::recording_name::RecordingName;
 use frolic_world::World;
 use frolic_world::replay::{Ending, Record};
 

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, header};
 use axum::routing::get;
 use axum::{Json, Router};
+use frolic_fleet_api::console::ClientPrints;
+use frolic_fleet_api::persist::Saved;
+use frolic_fleet_api::process::{Expelled, FleetAction, Heartbeat, ServerReady};
+use frolic_fleet_api::remote_commands::{OutsideNews, OutsideReply, OutsideRequest};
+use frolic_fleet_api::ticket::TicketKey;
 use frolic_metrics::Text;
 use frolic_package::{Limits, Package, Triangles};
 use frolic_protocol::ServerMessage;
-use frolic_protocol::client_log::ClientPrints;
-use frolic_protocol::fleet::{Expelled, FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::json;
-use frolic_protocol::persist::Saved;
-use frolic_protocol::remote_commands::{OutsideNews, OutsideReply, OutsideRequest};
-use frolic_protocol::ticket::TicketKey;
 use frolic_script::VmLimits;
 use frolic_script::guard::blame;
 use frolic_world::replay::RecordOptions;
@@ -57,7 +57,7 @@ const IDLE_GRACE_S: u32 = 10;
 /// How long a script that reaches no interrupt point may block the world.
 const KILL_AFTER: Duration = Duration::from_millis(250);
 /// How long a closed world waits until the rest is persisted. Together with
-/// [`CLOSE_LIMIT_S`](frolic_protocol::fleet::CLOSE_LIMIT_S) and the time for
+/// [`CLOSE_LIMIT_S`](frolic_fleet_api::process::CLOSE_LIMIT_S) and the time for
 /// clients to read the close reason, this is less than the platform waits before it
 /// kills a process.
 const LAST_SAVES: Duration = Duration::from_secs(5);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use frolic_protocol::fleet::BLOCKS_MAX;
+use frolic_fleet_api::process::BLOCKS_MAX;
 use tokio::sync::mpsc;
 
 use crate::control_plane::ControlPlane;

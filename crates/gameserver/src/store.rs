@@ -6,7 +6,7 @@ mod worker;
 use std::sync::Arc;
 use std::time::Instant;
 
-use frolic_protocol::store::{HandledCount, StoreAnswer, StoreRequest};
+use frolic_fleet_api::store::{HandledCount, StoreAnswer, StoreRequest};
 use frolic_script::MemoryStore;
 use frolic_world::World;
 use tokio::sync::mpsc;

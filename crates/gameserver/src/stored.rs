@@ -1,8 +1,8 @@
 //! Proof that something is stored: created only from an answer of the control
 //! plane, which answers once its transaction is committed.
 
-use frolic_protocol::persist::PersistReply;
-use frolic_protocol::store::StoreAnswers;
+use frolic_fleet_api::persist::PersistReply;
+use frolic_fleet_api::store::StoreAnswers;
 
 /// How far a world is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

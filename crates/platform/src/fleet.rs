@@ -77,7 +77,7 @@ pub enum FleetError {
 pub struct ReloadTarget {
     /// Id of the world.
     pub world_id: String,
-    /// URL that accepts a [`ReloadRequest`](frolic_protocol::fleet::ReloadRequest).
+    /// URL that accepts a [`ReloadRequest`](frolic_fleet_api::process::ReloadRequest).
     pub url: String,
     /// Bearer token for the request.
     pub token: String,

@@ -20,7 +20,7 @@ use crate::{Platform, admin, catalog, health, moderation, openapi, site, socketi
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// A full batch of data store requests with the overhead of JSON. Console reports are smaller.
-const REPORT_BODY_BYTES_MAX: usize = 4 * frolic_protocol::store::BATCH_BYTES_MAX;
+const REPORT_BODY_BYTES_MAX: usize = 4 * frolic_fleet_api::store::BATCH_BYTES_MAX;
 
 /// The router of the control plane.
 pub fn router(platform: Platform) -> Router {

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::remote_commands::CastNews;
+use frolic_fleet_api::ops::LoggedOp;
+use frolic_fleet_api::remote_commands::CastNews;
 use serde::Serialize;
 use serde_json::{Value, json};
 use socketioxide::SocketIo;

@@ -3,10 +3,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::console::ConsoleLevel;
-
 /// Lines of one message.
 pub const CLIENT_LOG_LINES_MAX: usize = 16;
+
+/// How serious a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConsoleLevel {
+    /// `print`.
+    Info,
+    /// `warn`.
+    Warn,
+    /// A script raised an error, did not compile or was stopped.
+    Error,
+}
 
 /// A line of a client script, and how often it was logged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,21 +59,4 @@ pub struct ClientLog {
     pub browser: String,
     /// At most [`CLIENT_LOG_LINES_MAX`]; more are not read.
     pub lines: Vec<ClientLogLine>,
-}
-
-/// Whose `print` and `warn` output a world requests. Errors are always reported.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClientPrints {
-    /// All players': the creator has the console open, or plays a game in
-    /// development.
-    pub everybody: bool,
-    /// Persistent id of the game's creator, whose own output is always requested.
-    pub creator_id: String,
-}
-
-impl ClientPrints {
-    /// Whether the output of this player's scripts is requested.
-    pub fn wants(&self, player_id: &str) -> bool {
-        self.everybody || (!player_id.is_empty() && self.creator_id == player_id)
-    }
 }

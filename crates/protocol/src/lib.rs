@@ -2,8 +2,8 @@
 //!
 //! Start from [`message::ClientMessage`] and [`message::ServerMessage`]; [`packet`]
 //! frames them, the world's state is replicated as [`snapshot`] deltas, and
-//! [`json`] maps the same messages to the text form for third-party clients.
-//! [`fleet`] and [`ticket`] are shared by control plane and game server.
+//! [`json`] maps the same messages to the text form for third-party clients. What
+//! control plane and game servers exchange is in the crate `fleet-api`.
 //!
 //! This crate converts bytes into values and back. It has no sockets, no clock and
 //! no world; every decoder here is total: hostile bytes yield an error, never a
@@ -13,31 +13,22 @@
 pub mod avatar;
 pub mod bits;
 pub mod client_log;
-pub mod console;
 pub mod details;
 pub mod entity;
-pub mod filter;
-pub mod fleet;
 pub mod fragment;
 pub mod inputs;
 pub mod json;
 pub mod message;
 pub mod npc;
-pub mod ops;
 pub mod packet;
-pub mod persist;
 pub mod projectile;
 pub mod quantize;
-pub mod recording_name;
-pub mod remote_commands;
 pub mod resume;
 pub mod script;
 pub mod signature;
 pub mod snapshot;
 pub mod spell;
-pub mod store;
 pub mod terrain;
-pub mod ticket;
 pub mod token_bucket;
 pub mod value;
 pub mod websocket;

@@ -10,8 +10,7 @@ use std::fmt::Debug;
 use frolic_motion::FlightParams;
 use frolic_motion::{Angle, Buttons, CharacterInput, CharacterParams};
 use frolic_protocol::avatar::AvatarLooks;
-use frolic_protocol::client_log::{ClientLog, ClientLogLine};
-use frolic_protocol::console::ConsoleLevel;
+use frolic_protocol::client_log::{ClientLog, ClientLogLine, ConsoleLevel};
 use frolic_protocol::fragment::Fragment;
 use frolic_protocol::message::{
     ConnectionReport, PlayerStat, Resumption, StageFigure, TickFigures,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use frolic_protocol::{Value, ValueError, ValueLimits};
 use mlua::{Function, Lua, Table, Value as LuaValue};
 
-use crate::engine::EntityId;
+use crate::ids::EntityId;
 use crate::limits::{COORDINATE_MAX, NAME_BYTES_MAX};
 
 /// Entities in Luau: one frozen table per id, all with one metatable.

@@ -5,19 +5,14 @@
 //! has been checked: numbers are finite and within
 //! [`COORDINATE_MAX`](crate::limits::COORDINATE_MAX), names are short.
 
+use frolic_fleet_api::store::StoreRequest;
 use frolic_protocol::Value;
-use frolic_protocol::store::StoreRequest;
 use frolic_terrain::{BlockHit, Grid, Material, Op};
 
+use crate::ids::{EntityId, PlayerId};
 use crate::log::ScriptLog;
 use crate::npc::{NpcFacts, NpcOrder};
 use crate::weapon::{FireRequest, WeaponSpec};
-
-/// An entity's network id.
-pub type EntityId = u32;
-
-/// A connected player, as the world numbers them.
-pub type PlayerId = u32;
 
 /// A field of an entity that scripts read and, where noted, write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use frolic_protocol::Value;
 
-use crate::engine::{EntityId, PlayerId};
+use crate::ids::{EntityId, PlayerId};
 use crate::npc::NpcHappening;
 use crate::weapon::HitReport;
 

@@ -23,6 +23,7 @@ pub mod engine;
 pub mod event;
 pub mod guard;
 mod host;
+pub mod ids;
 pub mod limits;
 pub mod log;
 mod memory_store;
@@ -36,12 +37,12 @@ pub mod weapon;
 pub use builtin::client_builtin;
 pub use compile::{CompileError, CompiledScript, compile};
 pub use engine::{
-    BuildRequest, Built, Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property,
-    RaycastHit, RaycastRequest, Recipient, SpawnRequest, SpawnSource, Spawned, TerrainHit,
-    TerrainInfo,
+    BuildRequest, Built, Engine, EngineError, PlayerProperty, Property, RaycastHit, RaycastRequest,
+    Recipient, SpawnRequest, SpawnSource, Spawned, TerrainHit, TerrainInfo,
 };
 pub use event::ScriptEvent;
 pub use frolic_protocol::script::RunContext;
+pub use ids::{EntityId, PlayerId};
 pub use limits::VmLimits;
 pub use log::{LogLevel, Origin, ScriptLog};
 pub use memory_store::MemoryStore;

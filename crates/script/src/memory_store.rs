@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use frolic_protocol::store::{
+use frolic_fleet_api::store::{
     Best, PAGE_MAX, RankKey, StoreAction, StoreKey, StoreRefusal, check_number, value_of_text,
     value_text,
 };

@@ -2,7 +2,7 @@
 
 pub use frolic_protocol::npc::NpcState;
 
-use crate::engine::EntityId;
+use crate::ids::EntityId;
 
 /// The state of an NPC as scripts read it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use frolic_protocol::projectile::ShotLook;
 use mlua::{IntoLuaMulti, Lua, MultiValue, Vector};
 
-use crate::engine::{EntityId, PlayerId};
+use crate::ids::{EntityId, PlayerId};
 
 /// One `Projectile.Define`.
 #[derive(Clone, Debug, PartialEq)]

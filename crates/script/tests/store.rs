@@ -1,8 +1,8 @@
 //! Stores that answer late, not at all, or too much is asked of.
 
 use crate::support::Stage;
+use frolic_fleet_api::store::requests_per_minute;
 use frolic_protocol::Value;
-use frolic_protocol::store::requests_per_minute;
 use frolic_script::ScriptEvent;
 
 const PATH: &str = "ServerScriptService/Save.luau";

@@ -5,7 +5,7 @@ mod prefabs;
 
 use std::rc::Rc;
 
-use frolic_protocol::store::StoreRequest;
+use frolic_fleet_api::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_scene::Pattern;
 use frolic_scene::{degrees_from_quaternion, quaternion_from_degrees};

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use frolic_protocol::ops::{LoggedOp, WorldOp};
+use frolic_fleet_api::ops::{LoggedOp, WorldOp};
 
 use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};

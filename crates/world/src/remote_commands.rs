@@ -5,10 +5,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use frolic_fleet_api::ops::WorldOp;
+use frolic_fleet_api::remote_commands::{CastNews, LEARNED_MAX, LearnSpell, NEWS_MAX};
 use frolic_package::spells::{SpellSettings, script_path};
 use frolic_protocol::ServerMessage;
-use frolic_protocol::ops::WorldOp;
-use frolic_protocol::remote_commands::{CastNews, LEARNED_MAX, LearnSpell, NEWS_MAX};
 use frolic_protocol::terrain::{ChunkVersion, TerrainOp};
 use frolic_protocol::{Args, Value};
 use frolic_script::{CompileError, ScriptEvent};

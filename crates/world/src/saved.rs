@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frolic_protocol::json::JsonStructure;
-use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
-use frolic_protocol::persist::{
+use frolic_fleet_api::ops::{LoggedOp, Structure, WorldOp};
+use frolic_fleet_api::persist::{
     Checkpoint, PlayerState, STAT_BYTES_MAX, STATS_MAX, STRUCTURES, STRUCTURES_VERSION, SavedWorld,
     Section, Stat, Structures,
 };
+use frolic_protocol::json::JsonStructure;
 use frolic_protocol::{Value, quantize};
 use frolic_script::{Engine, LogLevel, ScriptLog};
 use frolic_sim::{Angle, Buttons, CharacterInput, CharacterState, Vec3};

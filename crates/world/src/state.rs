@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use frolic_fleet_api::store::StoreRequest;
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
-use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{PlayerInfo, ServerMessage, quantize};
 use frolic_scene::{Components, SceneEntity, Transform};
 use frolic_script::{ScriptEvent, ScriptLog};

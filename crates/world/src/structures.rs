@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use frolic_protocol::ops::{Structure, WorldOp};
+use frolic_fleet_api::ops::{Structure, WorldOp};
 use frolic_scene::Transform;
 use frolic_scene::quaternion_from_degrees;
 use frolic_script::{BuildRequest, Built, EngineError, EntityId};

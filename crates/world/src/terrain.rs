@@ -12,8 +12,8 @@ mod view;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use frolic_fleet_api::ops::WorldOp;
 use frolic_protocol::ServerMessage;
-use frolic_protocol::ops::WorldOp;
 use frolic_protocol::terrain::{ChunkVersion, TerraformApplied, TerrainOp};
 use frolic_script::ScriptEvent;
 use frolic_terrain::{ChunkPos, Op, Terrain, codec};

@@ -12,9 +12,9 @@ use std::cell::{Ref, RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use frolic_fleet_api::persist::SavedWorld;
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
-use frolic_protocol::persist::SavedWorld;
 use frolic_protocol::{EntityState, NumberedInput, ServerMessage};
 use frolic_scene::{Components, Scene};
 use frolic_script::{

@@ -115,7 +115,7 @@ fn soak(game: String, package: &Package, args: &SoakArgs) -> Result<SoakReport> 
         }
         // Nothing is persisted: every request is refused in the same way.
         for request in world.take_store_requests() {
-            world.store_answer(frolic_protocol::store::StoreAnswer {
+            world.store_answer(frolic_fleet_api::store::StoreAnswer {
                 id: request.id,
                 result: Err("this session has no store".to_owned()),
             });

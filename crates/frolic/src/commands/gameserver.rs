@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use frolic_fleet_api::process::{CLOSE_LIMIT_S, TICKET_KEY_ENV, WORLD_TOKEN_ENV};
 use frolic_gameserver::lockdown::{self, Needs};
 use frolic_gameserver::{GameServerConfig, InterestPolicy, WorldSource};
 use frolic_package::{Limits, Package};
-use frolic_protocol::fleet::{CLOSE_LIMIT_S, TICKET_KEY_ENV, WORLD_TOKEN_ENV};
 
 use crate::config::CLIENT_BYTES_MIN;
 use crate::{folder, open_files};

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use frolic_package::{Limits, soul};
-use frolic_soul::{ApiSettings, MessagesApi, ModelError, SOUL_BYTES_MAX, SoulError, compile};
+use frolic_soul::{MessagesApi, SOUL_BYTES_MAX, SoulError, compile};
 
-use crate::config::{self, Layer};
 use crate::folder;
+use crate::language_model::model;
 
 /// Write .soul files (scripts in plain language) out as Luau
 #[derive(Args, Debug)]
@@ -145,22 +145,6 @@ impl Writer {
         let answers = made.rounds;
         Ok(Outcome::Written { target, answers })
     }
-}
-
-/// The model that the configuration names.
-///
-/// # Errors
-/// When it names none.
-pub fn model() -> anyhow::Result<MessagesApi> {
-    let layer = config::load(Layer::default(), None)?;
-    let mut settings = ApiSettings::new(layer.soul_api_key.ok_or(ModelError::NoKey)?);
-    if let Some(url) = layer.soul_api_url {
-        settings.url = url;
-    }
-    if let Some(model) = layer.soul_model {
-        settings.model = model;
-    }
-    Ok(MessagesApi::new(settings)?)
 }
 
 /// Where a file is below its game's `scripts/`.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use frolic_protocol::remote_commands::OutsideReply;
+use frolic_fleet_api::remote_commands::OutsideReply;
 use tokio::sync::oneshot;
 
 use crate::connection::ConnectionId;

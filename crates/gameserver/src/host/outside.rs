@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use frolic_protocol::remote_commands::{LEARNED_MAX, LearnSpell, OutsideReply, OutsideRequest};
+use frolic_fleet_api::remote_commands::{LEARNED_MAX, LearnSpell, OutsideReply, OutsideRequest};
 use frolic_protocol::value::ValueLimits;
 use frolic_protocol::{Args, Value};
 use tokio::sync::oneshot;

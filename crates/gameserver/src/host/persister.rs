@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use frolic_fleet_api::ops::LoggedOp;
+use frolic_fleet_api::persist::{PlayerState, SavedPlayer, UNDELIVERED_BYTES_MAX};
+use frolic_fleet_api::store::{HandledCount, StoreAnswer};
 use frolic_protocol::ServerMessage;
-use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::persist::{PlayerState, SavedPlayer, UNDELIVERED_BYTES_MAX};
-use frolic_protocol::store::{HandledCount, StoreAnswer};
 use frolic_world::{PlayerNumber, World};
 
 use super::commits::{CommitGate, Requester};

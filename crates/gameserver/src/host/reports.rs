@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use frolic_fleet_api::console::{ClientPrints, ConsoleLine};
+use frolic_fleet_api::ops::LoggedOp;
+use frolic_fleet_api::remote_commands::{NEWS_MAX, OutsideNews};
 use frolic_protocol::ServerMessage;
-use frolic_protocol::client_log::{ClientLog, ClientPrints};
-use frolic_protocol::console::{ConsoleLevel, ConsoleLine};
-use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::remote_commands::{NEWS_MAX, OutsideNews};
+use frolic_protocol::client_log::{ClientLog, ConsoleLevel};
 use frolic_script::{LogLevel, log};
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;

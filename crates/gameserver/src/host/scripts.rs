@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use frolic_fleet_api::process::{ReloadReply, ReloadRequest};
 use frolic_protocol::ServerMessage;
-use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 use frolic_protocol::script::{MANIFEST_PATH, RunContext, ScriptManifest};
 use frolic_world::World;
 use tokio::sync::mpsc;

@@ -1,8 +1,8 @@
 //! Chat, blocking and invitations.
 
+use frolic_fleet_api::filter;
+use frolic_fleet_api::process::BLOCKS_MAX;
 use frolic_protocol::avatar::AvatarLooks;
-use frolic_protocol::filter;
-use frolic_protocol::fleet::BLOCKS_MAX;
 use frolic_world::{ChatRefusal, PlayerNumber, World};
 
 use super::message::Outcome;

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use frolic_fleet_api::persist::PersistBatch;
 use frolic_metrics::{Gauge, Histogram, Text, metrics};
-use frolic_protocol::persist::PersistBatch;
 
 metrics! {
     /// Persistence metrics.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::persist::{BATCH_OPS_MAX, Checkpoint, PersistBatch, SavedPlayer};
+use frolic_fleet_api::ops::LoggedOp;
+use frolic_fleet_api::persist::{BATCH_OPS_MAX, Checkpoint, PersistBatch, SavedPlayer};
 use tokio::sync::{Notify, watch};
 
 use super::figures::PersistenceFigures;
@@ -258,8 +258,8 @@ impl PersistQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frolic_protocol::ops::WorldOp;
-    use frolic_protocol::persist::PersistReply;
+    use frolic_fleet_api::ops::WorldOp;
+    use frolic_fleet_api::persist::PersistReply;
 
     fn op(seq: u64) -> LoggedOp {
         LoggedOp {

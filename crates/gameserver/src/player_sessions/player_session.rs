@@ -4,9 +4,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use frolic_fleet_api::persist::SavedPlayer;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet;
-use frolic_protocol::persist::SavedPlayer;
 use frolic_protocol::resume::{COUNT_MAX, PersistedCall, PersistedLog, PersistedPacket, SentLog};
 use frolic_protocol::{ClientMessage, ServerMessage};
 use frolic_scene::SceneEntity;

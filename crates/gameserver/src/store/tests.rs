@@ -1,6 +1,6 @@
 //! The store queue, and which requests share a batch.
 
-use frolic_protocol::store::{BATCH_REQUESTS_MAX, StoreAction, StoreKey};
+use frolic_fleet_api::store::{BATCH_REQUESTS_MAX, StoreAction, StoreKey};
 
 use super::worker::Gathered;
 use super::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frolic_protocol::store::{
+use frolic_fleet_api::store::{
     BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, HandledCount, StoreAnswer, StoreAnswers, StoreBatch,
     StoreRequest,
 };

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use frolic_protocol::fleet::WebTransportEndpoint;
+use frolic_fleet_api::process::WebTransportEndpoint;
 use wtransport::config::{QuicServerConfig, QuicTransportConfig};
 use wtransport::quinn::{
     Connecting, Endpoint, EndpointConfig, IdleTimeout, Incoming, TokioRuntime, VarInt,

@@ -10,7 +10,7 @@ use axum::extract::{ConnectInfo, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use frolic_protocol::fleet::CLIENT_ADDRESS_HEADER;
+use frolic_fleet_api::process::CLIENT_ADDRESS_HEADER;
 use frolic_protocol::json::{BINARY_SUBPROTOCOL, SUBPROTOCOL};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use frolic_protocol::store::StoreAction;
+use frolic_fleet_api::store::StoreAction;
 use serde_json::json;
 
 use crate::server::{Shelf, TestServer};

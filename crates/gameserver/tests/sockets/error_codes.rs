@@ -38,7 +38,7 @@ fn sources(root: &Path) -> Vec<PathBuf> {
         "crates/gameserver/src/host.rs",
         "crates/gameserver/src/decoder.rs",
         "crates/protocol/src/json/command.rs",
-        "crates/protocol/src/ticket.rs",
+        "crates/fleet-api/src/ticket.rs",
         "crates/world/src/spells.rs",
         "crates/world/src/terrain/rules.rs",
     ]

@@ -21,7 +21,7 @@ fn config(host: impl Into<IpAddr>) -> GameServerConfig {
         interest: None,
         client_bytes_per_s: None,
         players_max: None,
-        close_limit_s: frolic_protocol::fleet::CLOSE_LIMIT_S,
+        close_limit_s: frolic_fleet_api::process::CLOSE_LIMIT_S,
         blame: None,
         confined: false,
         script_folder: None,

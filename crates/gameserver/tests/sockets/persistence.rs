@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use frolic_fleet_api::persist::Saved;
+use frolic_fleet_api::store::StoreBatch;
 use frolic_protocol::message::Resumption;
-use frolic_protocol::persist::Saved;
-use frolic_protocol::store::StoreBatch;
 use serde_json::json;
 
 use crate::connection::Transport;

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use frolic_client::ClientEvent;
+use frolic_fleet_api::persist::Saved;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
-use frolic_protocol::persist::Saved;
 use frolic_protocol::resume::{PersistedLog, PersistedMessage};
 use frolic_protocol::{Args, ClientMessage, ServerMessage, Value};
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
+use frolic_fleet_api::remote_commands::{OutsideReply, OutsideRequest};
 
 use crate::server::{Shelf, TestServer};
 use crate::stranger::Stranger;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use frolic_client::{Client, ClientEvent};
-use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
+use frolic_fleet_api::process::{ReloadReply, ReloadRequest};
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::script::MANIFEST_PATH;
 use futures_util::{SinkExt, StreamExt};

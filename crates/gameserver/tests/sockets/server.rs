@@ -10,18 +10,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use frolic_gameserver::{GameServerConfig, WorldSource};
-use frolic_protocol::Args;
-use frolic_protocol::fleet::{
+use frolic_fleet_api::persist::{PersistBatch, PersistReply, Saved, SavedPlayer};
+use frolic_fleet_api::process::{
     AskBlocks, CLOSE_LIMIT_S, Expelled, FleetAction, Heartbeat, HeartbeatReply, PlayerBlocks,
     PublishScripts, PublishedScripts, ServerReady, WebTransportEndpoint, WorldBoot,
 };
+use frolic_fleet_api::store::{StoreAnswer, StoreAnswers, StoreBatch, StoreRequest};
+use frolic_fleet_api::ticket::{TicketClaims, TicketKey, sign, world_key};
+use frolic_gameserver::{GameServerConfig, WorldSource};
+use frolic_protocol::Args;
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
-use frolic_protocol::persist::{PersistBatch, PersistReply, Saved, SavedPlayer};
 use frolic_protocol::script::ScriptList;
 use frolic_protocol::signature::ManifestSigner;
-use frolic_protocol::store::{StoreAnswer, StoreAnswers, StoreBatch, StoreRequest};
-use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
 use futures_util::{SinkExt, StreamExt};
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;

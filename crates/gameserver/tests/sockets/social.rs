@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use frolic_protocol::fleet::Expelled;
-use frolic_protocol::ticket::CharacterProfile;
+use frolic_fleet_api::process::Expelled;
+use frolic_fleet_api::ticket::CharacterProfile;
 use serde_json::json;
 
 use crate::server::{Shelf, TestServer};

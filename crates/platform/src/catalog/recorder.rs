@@ -9,7 +9,8 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use frolic_protocol::console::{ConsoleLevel, ConsoleLine, FromClients, REPORT_LINES_MAX};
+use frolic_fleet_api::console::{ConsoleLine, FromClients, REPORT_LINES_MAX};
+use frolic_protocol::client_log::ConsoleLevel;
 use sqlx::AnyPool;
 use tokio::sync::Notify;
 

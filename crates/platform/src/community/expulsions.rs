@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use frolic_protocol::fleet::Expelled;
-use frolic_protocol::ticket::TICKET_LIFETIME_S;
+use frolic_fleet_api::process::Expelled;
+use frolic_fleet_api::ticket::TICKET_LIFETIME_S;
 use tokio::time::Instant;
 
 /// How long an entry is in the list: a ticket issued before the suspension admits its player until

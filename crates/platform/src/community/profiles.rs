@@ -5,7 +5,7 @@ mod characters;
 
 pub use characters::{parse_looks, routes, unknown_user};
 
-use frolic_protocol::ticket::{CharacterProfile, LOOKS_BYTES_MAX};
+use frolic_fleet_api::ticket::{CharacterProfile, LOOKS_BYTES_MAX};
 use sqlx::{AnyConnection, AnyPool, Row};
 
 /// Id of the character of users who created none.

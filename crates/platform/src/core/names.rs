@@ -1,7 +1,7 @@
 //! Player names: removes characters that could disguise a name or break a page, and
 //! generates names for players who give none.
 
-use frolic_protocol::filter;
+use frolic_fleet_api::filter;
 
 use crate::Platform;
 use crate::core::error::ApiError;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use frolic_protocol::fleet::CLOSE_LIMIT_S;
+use frolic_fleet_api::process::CLOSE_LIMIT_S;
 
 use crate::core::blobs::BlobLocation;
 use crate::core::tls::TlsSettings;
@@ -203,7 +203,7 @@ impl Default for FleetSettings {
             backoff_max: Duration::from_secs(30),
             steady_after: Duration::from_secs(60),
             crashes_max: 6,
-            reservation: Duration::from_secs(frolic_protocol::ticket::TICKET_LIFETIME_S),
+            reservation: Duration::from_secs(frolic_fleet_api::ticket::TICKET_LIFETIME_S),
             resume_hold: Duration::from_secs(60),
             servers_max: 200,
             // A player who left may be reconnecting.

@@ -139,7 +139,7 @@ fn is_loopback_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use frolic_protocol::fleet::WebTransportEndpoint;
+    use frolic_fleet_api::process::WebTransportEndpoint;
 
     use super::*;
 

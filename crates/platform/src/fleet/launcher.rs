@@ -10,8 +10,8 @@ use std::pin::Pin;
 use std::process::Stdio;
 use std::time::Duration;
 
-use frolic_protocol::fleet::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
-use frolic_protocol::ticket::TicketKey;
+use frolic_fleet_api::process::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
+use frolic_fleet_api::ticket::TicketKey;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 

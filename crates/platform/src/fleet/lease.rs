@@ -5,7 +5,7 @@
 //! is the newest (`log.rs`), so a process that was given up can do no harm. The row also
 //! contains what is needed to find a process that survived the control plane (`fleet/adopt.rs`).
 
-use frolic_protocol::fleet::{ServerReady, WebTransportEndpoint};
+use frolic_fleet_api::process::{ServerReady, WebTransportEndpoint};
 use sqlx::{AnyPool, Row};
 
 use crate::fleet::Endpoints;

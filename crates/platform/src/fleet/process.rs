@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady, WebTransportEndpoint};
-use frolic_protocol::store::requests_per_minute;
+use frolic_fleet_api::process::{FleetAction, Heartbeat, ServerReady, WebTransportEndpoint};
+use frolic_fleet_api::store::requests_per_minute;
 use tokio::sync::watch;
 use tokio::time::Instant;
 

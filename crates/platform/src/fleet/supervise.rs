@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frolic_protocol::ticket;
+use frolic_fleet_api::ticket;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use super::adopt::ADOPTION_TIMEOUT;

@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use frolic_protocol::recording_name::RecordingName;
+use frolic_fleet_api::recording_name::RecordingName;
 use futures_util::stream;
 use sqlx::AnyPool;
 use tokio::io::{AsyncRead, AsyncReadExt};

@@ -1,6 +1,6 @@
 //! Messages that change worlds: casts, terrain operations, and clearing.
 
-use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
+use frolic_fleet_api::remote_commands::{OutsideReply, OutsideRequest};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use serde_json::{Value, json};
 

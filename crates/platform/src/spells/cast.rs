@@ -1,7 +1,7 @@
 //! Casts requested from outside a world: selects the revision and checks permissions;
 //! the world decides the rest.
 
-use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
+use frolic_fleet_api::remote_commands::{OutsideReply, OutsideRequest};
 use serde_json::Value;
 
 use super::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use frolic_protocol::remote_commands::{LEARNED_MAX, LearnSpell, OutsideReply, OutsideRequest};
+use frolic_fleet_api::remote_commands::{LEARNED_MAX, LearnSpell, OutsideReply, OutsideRequest};
 use futures_util::StreamExt as _;
 use sqlx::Row;
 

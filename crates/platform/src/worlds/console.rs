@@ -9,10 +9,10 @@ use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use frolic_protocol::console::{
-    ConsoleLevel, ConsoleLine, ConsoleReport, FromClients, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX,
-    ScriptFigures,
+use frolic_fleet_api::console::{
+    ConsoleLine, ConsoleReport, FromClients, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX, ScriptFigures,
 };
+use frolic_protocol::client_log::ConsoleLevel;
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

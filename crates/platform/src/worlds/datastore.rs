@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
-use frolic_protocol::store::{
+use frolic_fleet_api::store::{
     BATCH_REQUESTS_MAX, KEY_BYTES_MAX, StoreAction, StoreAnswer, StoreAnswers, StoreBatch,
     StoreRefusal, StoreRequest,
 };

@@ -8,8 +8,8 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use frolic_protocol::client_log::ClientPrints;
-use frolic_protocol::fleet::{
+use frolic_fleet_api::console::ClientPrints;
+use frolic_fleet_api::process::{
     Expelled, Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot,
 };
 use sqlx::AnyPool;

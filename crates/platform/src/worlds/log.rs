@@ -16,13 +16,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use frolic_protocol::ops::{LoggedOp, WorldOp};
-use frolic_protocol::persist::{
+use frolic_fleet_api::ops::{LoggedOp, WorldOp};
+use frolic_fleet_api::persist::{
     BATCH_OPS_MAX, BATCH_PLAYERS_MAX, CHECKPOINT_BYTES_MAX, Checkpoint, PersistBatch, PersistReply,
     PlayerState, SECTION_BYTES_MAX, SECTIONS_MAX, Saved, SavedPlayer, SavedWorld, Section,
     UNDELIVERED_BYTES_MAX,
 };
-use frolic_protocol::store::{HandledCount, StoreBatch};
+use frolic_fleet_api::store::{HandledCount, StoreBatch};
 use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::remote_commands::{NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest};
+use frolic_fleet_api::ops::LoggedOp;
+use frolic_fleet_api::remote_commands::{NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest};
 use sqlx::{AnyPool, Row};
 
 use crate::Platform;

@@ -13,7 +13,7 @@ use axum::extract::ws::{self, WebSocketUpgrade};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header};
 use axum::response::Response;
-use frolic_protocol::fleet::CLIENT_ADDRESS_HEADER;
+use frolic_fleet_api::process::CLIENT_ADDRESS_HEADER;
 use frolic_protocol::packet::{CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX};
 use futures_util::SinkExt as _;
 use tokio::net::TcpSocket;

@@ -7,7 +7,7 @@
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
-use frolic_protocol::persist::SavedWorld;
+use frolic_fleet_api::persist::SavedWorld;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 use utoipa_axum::router::OpenApiRouter;

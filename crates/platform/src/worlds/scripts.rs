@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use frolic_protocol::fleet::{PublishScripts, PublishedScripts};
+use frolic_fleet_api::process::{PublishScripts, PublishedScripts};
 use frolic_protocol::script::{RunContext, ScriptList};
 
 use crate::Platform;

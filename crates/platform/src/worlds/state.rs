@@ -5,8 +5,8 @@ use std::io::Read;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::persist::{
+use frolic_fleet_api::ops::LoggedOp;
+use frolic_fleet_api::persist::{
     CHECKPOINT_BYTES_MAX, Checkpoint, SECTION_BYTES_MAX, SECTIONS_MAX, SavedWorld, Section,
 };
 
@@ -149,7 +149,7 @@ pub fn renumbered(mut world: SavedWorld, newest: u64) -> SavedWorld {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frolic_protocol::ops::WorldOp;
+    use frolic_fleet_api::ops::WorldOp;
 
     fn world() -> SavedWorld {
         let section = Section {

@@ -1,10 +1,9 @@
 //! The creator's console: reports of game servers, and who may read them.
 
+use frolic_fleet_api::console::{ConsoleLine, ConsoleReport, FromClients, ScriptFigures};
 use frolic_platform::api::{ConsolePage, GameDashboard};
 use frolic_platform::fleet::LaunchRequest;
-use frolic_protocol::console::{
-    ConsoleLevel, ConsoleLine, ConsoleReport, FromClients, ScriptFigures,
-};
+use frolic_protocol::client_log::ConsoleLevel;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 

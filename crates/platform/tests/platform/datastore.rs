@@ -1,10 +1,10 @@
 //! Data that scripts persist, over the real HTTP interface and a real database.
 
-use frolic_platform::fleet::LaunchRequest;
-use frolic_protocol::store::{
+use frolic_fleet_api::store::{
     BATCH_REQUESTS_MAX, Best, RankKey, StoreAction, StoreAnswers, StoreBatch, StoreKey,
     StoreRequest,
 };
+use frolic_platform::fleet::LaunchRequest;
 use frolic_protocol::{Args, Value};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;

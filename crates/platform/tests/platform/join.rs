@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::support::{SECRET, START_MS, TestPlatform, error_of, game_files};
+use frolic_fleet_api::ticket;
 use frolic_platform::api::{GameDetail, JoinResponse};
-use frolic_protocol::ticket;
 use reqwest::StatusCode;
 use serde_json::json;
 

@@ -1,11 +1,11 @@
 //! Moderation: from a report to a notice, an appeal and the log; and the permissions of each step.
 
+use frolic_fleet_api::persist::{PersistBatch, PlayerState, SavedPlayer};
 use frolic_platform::api::{
     AppealList, AppealState, AuditLog, Decided, GameList, JoinResponse, LoginResponse, Notice,
     NoticeList, NoticeState, OwnReport, OwnReportList, Report, ReportList, ReportStatus, RuleList,
     Verdict,
 };
-use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use frolic_fleet_api::persist::{PersistBatch, PlayerState, SavedPlayer};
+use frolic_fleet_api::process::WorldBoot;
 use frolic_platform::Settings;
 use frolic_platform::api::{JoinProgress, JoinResponse, JoinStage, LoginResponse};
-use frolic_protocol::fleet::WorldBoot;
-use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use frolic_fleet_api::ops::{LoggedOp, Structure, WorldOp};
+use frolic_fleet_api::persist::{
+    Checkpoint, PersistBatch, PersistReply, PlayerState, Saved, SavedPlayer, Section,
+};
+use frolic_fleet_api::process::WorldBoot;
+use frolic_fleet_api::store::{HandledCount, StoreAction, StoreBatch, StoreKey, StoreRequest};
+use frolic_fleet_api::ticket::TicketClaims;
 use frolic_platform::api::{JoinResponse, LoginResponse};
 use frolic_platform::fleet::LaunchRequest;
 use frolic_platform::ids;
-use frolic_protocol::fleet::WorldBoot;
-use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
-use frolic_protocol::persist::{
-    Checkpoint, PersistBatch, PersistReply, PlayerState, Saved, SavedPlayer, Section,
-};
-use frolic_protocol::store::{HandledCount, StoreAction, StoreBatch, StoreKey, StoreRequest};
-use frolic_protocol::ticket::TicketClaims;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 use sqlx::{AnyPool, Row};

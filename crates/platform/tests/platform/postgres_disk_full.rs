@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use frolic_fleet_api::persist::{PlayerState, SavedPlayer};
+use frolic_fleet_api::store::{StoreAction, StoreAnswers, StoreBatch, StoreKey, StoreRequest};
 use frolic_protocol::Value;
-use frolic_protocol::persist::{PlayerState, SavedPlayer};
-use frolic_protocol::store::{StoreAction, StoreAnswers, StoreBatch, StoreKey, StoreRequest};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 

@@ -3,9 +3,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use frolic_fleet_api::ticket::TicketClaims;
 use frolic_platform::api::{Character, CharacterList, JoinResponse, LoginResponse, PublicProfile};
 use frolic_protocol::avatar::{AvatarLooks, Hat, Rgb};
-use frolic_protocol::ticket::TicketClaims;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Permissions of remote commands: users in the world, its owner and the owner's helpers may change
 //! it; the rules of `POST /join` apply.
 
+use frolic_fleet_api::persist::{PersistBatch, PlayerState, SavedPlayer};
+use frolic_fleet_api::remote_commands::{CastNews, OutsideNews};
 use frolic_platform::api::{JoinResponse, LoginResponse, WorldHelpers, WorldInfo};
-use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
-use frolic_protocol::remote_commands::{CastNews, OutsideNews};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

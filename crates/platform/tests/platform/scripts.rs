@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use frolic_fleet_api::process::{PublishScripts, PublishedScripts};
 use frolic_platform::ids;
-use frolic_protocol::fleet::{PublishScripts, PublishedScripts};
 use frolic_protocol::script::{RunContext, ScriptEntry, ScriptList, content_url};
 use frolic_protocol::signature;
 use reqwest::{Method, Response, StatusCode};

@@ -1,8 +1,8 @@
 //! Lifetime of sessions: a guest's session has a fixed expiry; an account's is extended while it is
 //! used, and playing counts as use.
 
+use frolic_fleet_api::persist::{PersistBatch, PlayerState, SavedPlayer};
 use frolic_platform::api::LoginResponse;
-use frolic_protocol::persist::{PersistBatch, PlayerState, SavedPlayer};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

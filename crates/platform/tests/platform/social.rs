@@ -2,9 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use frolic_fleet_api::process::PlayerBlocks;
+use frolic_fleet_api::ticket::TicketClaims;
 use frolic_platform::api::{BlockList, Invite, InviteInfo, JoinResponse, LoginResponse};
-use frolic_protocol::fleet::PlayerBlocks;
-use frolic_protocol::ticket::TicketClaims;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use frolic_fleet_api::ops::LoggedOp;
+use frolic_fleet_api::persist::PersistBatch;
+use frolic_fleet_api::remote_commands::{CastNews, OutsideNews};
 use frolic_platform::api::LoginResponse;
-use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::persist::PersistBatch;
-use frolic_protocol::remote_commands::{CastNews, OutsideNews};
 use futures_util::{SinkExt, StreamExt};
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use crate::support::{ADMIN_TOKEN, TestPlatform, error_of, game_files};
+use frolic_fleet_api::console::{ConsoleLine, ConsoleReport};
 use frolic_platform::api::{
     GameDashboard, GameList, LoginResponse, RankingBreakdown, RankingFormula, TagList,
 };
-use frolic_protocol::console::{ConsoleLevel, ConsoleLine, ConsoleReport};
+use frolic_protocol::client_log::ConsoleLevel;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 

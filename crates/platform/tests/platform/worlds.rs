@@ -3,12 +3,12 @@
 
 use std::sync::atomic::Ordering;
 
+use frolic_fleet_api::ops::{LoggedOp, Structure, WorldOp};
+use frolic_fleet_api::persist::{PersistBatch, PersistReply, Saved};
+use frolic_fleet_api::process::WorldBoot;
 use frolic_platform::api::{
     LoginResponse, WorldInfo, WorldList, WorldSave, WorldSaveList, WorldState,
 };
-use frolic_protocol::fleet::WorldBoot;
-use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
-use frolic_protocol::persist::{PersistBatch, PersistReply, Saved};
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -6,7 +6,8 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use super::{Host, outcome};
 use crate::convert::kind_of;
-use crate::engine::{PlayerId, Recipient};
+use crate::engine::Recipient;
+use crate::ids::PlayerId;
 
 /// Longest line a script may write, in bytes.
 const LINE_BYTES_MAX: usize = 300;

@@ -7,7 +7,8 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use super::{Host, outcome};
 use crate::convert::{Reader, name, number, vector};
-use crate::engine::{EntityId, Property};
+use crate::engine::Property;
+use crate::ids::EntityId;
 
 /// Longest motion segment, in seconds.
 const MOVE_SECONDS_MAX: f64 = 3600.0;

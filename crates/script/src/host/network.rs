@@ -7,7 +7,8 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue, Variadic};
 
 use super::Host;
 use crate::convert::Reader;
-use crate::engine::{PlayerId, Recipient};
+use crate::engine::Recipient;
+use crate::ids::PlayerId;
 
 /// Arguments of one event.
 const ARGS_MAX: usize = 64;

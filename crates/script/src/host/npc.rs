@@ -6,7 +6,7 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use super::{Host, outcome};
 use crate::convert::{name, vector};
-use crate::engine::EntityId;
+use crate::ids::EntityId;
 use crate::npc::{NpcOrder, NpcPlace, NpcState};
 
 /// Points read from a list; the world accepts fewer.

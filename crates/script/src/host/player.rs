@@ -7,7 +7,8 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use super::{Host, outcome};
 use crate::convert::{name, number, vector};
-use crate::engine::{PlayerId, PlayerProperty};
+use crate::engine::PlayerProperty;
+use crate::ids::PlayerId;
 
 /// Numbers as in `builtin/server/players.luau`.
 const PROPERTIES: [PlayerProperty; 6] = [

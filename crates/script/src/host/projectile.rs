@@ -7,7 +7,7 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use super::{Host, outcome};
 use crate::convert::{name, number, vector};
-use crate::engine::PlayerId;
+use crate::ids::PlayerId;
 use crate::weapon::{FireRequest, WeaponSpec};
 
 /// Longest time between death and respawn, in seconds.

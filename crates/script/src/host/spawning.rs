@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::EntityId;
+use crate::ids::EntityId;
 use crate::limits::VmLimits;
 
 /// Entities spawned by scripts, by the number of the script.

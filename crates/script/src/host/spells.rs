@@ -7,7 +7,7 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use super::Host;
 use crate::convert::{Reader, name};
-use crate::engine::PlayerId;
+use crate::ids::PlayerId;
 
 /// Bytes of one cast's query results, which are sent to every client.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;

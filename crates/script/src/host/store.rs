@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use frolic_protocol::store::{
+use frolic_fleet_api::store::{
     Best, PAGE_MAX, RankKey, StoreAction, StoreKey, StoreRequest, requests_per_minute,
 };
 use frolic_protocol::{Args, Value};

@@ -8,7 +8,8 @@ use super::Host;
 use super::spawning::SpawnRefusal;
 use super::world::handles;
 use crate::convert::{name, vector};
-use crate::engine::{BuildRequest, Built, EntityId};
+use crate::engine::{BuildRequest, Built};
+use crate::ids::EntityId;
 
 /// Longest id of an owner.
 const OWNER_BYTES_MAX: usize = 64;

@@ -8,7 +8,8 @@ use mlua::{Lua, Table, Value as LuaValue};
 use super::Host;
 use super::spawning::SpawnRefusal;
 use crate::convert::{Reader, kind_of, name, number, vector};
-use crate::engine::{EntityId, PlayerId, RaycastRequest, SpawnRequest, SpawnSource, Spawned};
+use crate::engine::{RaycastRequest, SpawnRequest, SpawnSource, Spawned};
+use crate::ids::{EntityId, PlayerId};
 use crate::limits::COORDINATE_MAX;
 
 /// Longest ray and largest search radius, in metres.

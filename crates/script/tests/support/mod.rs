@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use frolic_fleet_api::store::StoreRequest;
 use frolic_protocol::Value;
-use frolic_protocol::store::StoreRequest;
 use frolic_script::{
     Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, FireRequest,
     LogLevel, MemoryStore, NpcFacts, NpcOrder, NpcState, PlayerId, PlayerProperty, Property,

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use frolic_fleet_api::ops::Structure;
 use frolic_protocol::details::Looks;
-use frolic_protocol::ops::Structure;
 use frolic_protocol::{PlayerInfo, ServerMessage, Value};
 use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterInput, Motion, Vec3};

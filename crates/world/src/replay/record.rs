@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
+use frolic_fleet_api::persist::{PlayerState, SavedWorld};
 use frolic_package::spells::SpellSettings;
 use frolic_protocol::avatar::AvatarLooks;
-use frolic_protocol::persist::{PlayerState, SavedWorld};
 use frolic_protocol::terrain::TerrainOp;
 use frolic_protocol::{Args, NumberedInput};
 use frolic_script::VmLimits;
@@ -510,8 +510,8 @@ impl RecordReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use frolic_fleet_api::ops::{LoggedOp, WorldOp};
     use frolic_protocol::Value;
-    use frolic_protocol::ops::{LoggedOp, WorldOp};
 
     fn header() -> RecordingHeader {
         RecordingHeader {

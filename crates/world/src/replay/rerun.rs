@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use frolic_fleet_api::store::StoreAnswer;
 use frolic_package::Package;
-use frolic_protocol::store::StoreAnswer;
 use frolic_script::VmLimits;
 
 use super::record::{Ending, Record, RecordReader, RecordingError, RecordingHeader};

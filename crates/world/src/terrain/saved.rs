@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use frolic_protocol::persist::Section;
+use frolic_fleet_api::persist::Section;
 use frolic_protocol::terrain::{ChunkVersion, TerrainOp};
 use frolic_terrain::{ChunkPos, codec};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use frolic_protocol::store::{StoreAnswer, StoreRequest};
+use frolic_fleet_api::store::{StoreAnswer, StoreRequest};
 use frolic_script::{ScriptCost, ScriptEvent};
 
 use super::World;

@@ -1,7 +1,7 @@
 //! A world that ends: scripts save what they have to.
 
+use frolic_fleet_api::store::StoreAnswer;
 use frolic_package::Package;
-use frolic_protocol::store::StoreAnswer;
 use frolic_script::{LogLevel, MemoryStore};
 use frolic_world::replay::{Ending, RecordOptions, replay};
 use frolic_world::{World, WorldOptions};

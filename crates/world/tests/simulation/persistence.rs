@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use frolic_package::Package;
-use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
-use frolic_protocol::persist::{
+use frolic_fleet_api::ops::{LoggedOp, Structure, WorldOp};
+use frolic_fleet_api::persist::{
     Checkpoint, PlayerState, STRUCTURES, STRUCTURES_VERSION, SavedWorld, Section, Stat, Structures,
 };
+use frolic_package::Package;
 use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
 use frolic_sim::random::Random;
 use frolic_world::replay::{RecordOptions, replay};

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use frolic_client::ClientEvent;
+use frolic_fleet_api::ops::WorldOp;
+use frolic_fleet_api::remote_commands::{LEARNED_MAX, LearnSpell};
 use frolic_package::Package;
-use frolic_protocol::ops::WorldOp;
-use frolic_protocol::remote_commands::{LEARNED_MAX, LearnSpell};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_protocol::{Args, Value};
 use frolic_scene::Limits;
@@ -298,7 +298,7 @@ fn what_happens_from_outside_is_logged_and_replayed() {
     assert_eq!(block(&world, [9, 12, 9]), Material::AIR);
     assert_ne!(block(&world, [9, 14, 9]), Material::AIR);
     // A process that is made from the log has the same ground.
-    let saved = frolic_protocol::persist::SavedWorld {
+    let saved = frolic_fleet_api::persist::SavedWorld {
         ops: log,
         ..Default::default()
     };

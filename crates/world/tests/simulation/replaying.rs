@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use frolic_fleet_api::store::StoreAnswer;
 use frolic_package::Package;
-use frolic_protocol::store::StoreAnswer;
 use frolic_protocol::{Args, Value};
 use frolic_script::{LogLevel, MemoryStore, VmLimits};
 use frolic_sim::random::Random;

@@ -2,10 +2,10 @@
 //! what they may change.
 
 use frolic_client::ClientEvent;
+use frolic_fleet_api::ops::WorldOp;
+use frolic_fleet_api::persist::SavedWorld;
 use frolic_package::Package;
 use frolic_protocol::ServerMessage;
-use frolic_protocol::ops::WorldOp;
-use frolic_protocol::persist::SavedWorld;
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_sim::Vec3;
 use frolic_sim::random::Random;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use frolic_fleet_api::process::ReloadReply;
 use frolic_package::{Report, Severity};
-use frolic_protocol::fleet::ReloadReply;
 
 /// Characters of a source line that are shown.
 const LINE_CHARS_MAX: usize = 200;

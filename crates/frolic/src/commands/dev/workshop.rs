@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use frolic_fleet_api::process::{ReloadReply, ReloadRequest};
 use frolic_package::{Limits, Package};
 use frolic_platform::Platform;
 use frolic_platform::fleet::{Phase, ReloadTarget};
-use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 
 use super::{Build, notes, read};
 use crate::folder::Look;

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use frolic_fleet_api::ticket::LOOKS_BYTES_MAX;
 use frolic_protocol::avatar::Rgb;
-use frolic_protocol::ticket::LOOKS_BYTES_MAX;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 use utoipa_axum::router::OpenApiRouter;

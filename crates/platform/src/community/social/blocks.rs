@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use frolic_protocol::fleet::{AskBlocks, BLOCKS_MAX, PlayerBlocks};
+use frolic_fleet_api::process::{AskBlocks, BLOCKS_MAX, PlayerBlocks};
 use sqlx::Row;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

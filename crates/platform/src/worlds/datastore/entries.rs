@@ -1,6 +1,6 @@
 //! Keys and values of the data store.
 
-use frolic_protocol::store::{PAGE_MAX, StoreKey, check_number, value_of_text, value_text};
+use frolic_fleet_api::store::{PAGE_MAX, StoreKey, check_number, value_of_text, value_text};
 use frolic_protocol::{Args, Value};
 use sqlx::Row;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use frolic_fleet_api::store::{Best, PAGE_MAX, RankKey, check_number};
 use frolic_protocol::Value;
-use frolic_protocol::store::{Best, PAGE_MAX, RankKey, check_number};
 use sqlx::Row;
 
 use super::{Game, Outcome, StoreError};

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use frolic_protocol::store::{StoreAction, StoreKey};
+use frolic_fleet_api::store::{StoreAction, StoreKey};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

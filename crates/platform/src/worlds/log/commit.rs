@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use frolic_protocol::persist::PersistBatch;
+use frolic_fleet_api::persist::PersistBatch;
 use sqlx::{AnyConnection, AnyPool, Executor};
 use tokio::sync::{mpsc, oneshot};
 

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use frolic_fleet_api::process::{
+    FleetAction, Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot,
+};
 use frolic_platform::fleet::launcher::BoxFuture;
 use frolic_platform::fleet::{GameServer, LaunchRequest, Launcher, ServerExit};
 use frolic_platform::ids;
-use frolic_protocol::fleet::{
-    FleetAction, Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot,
-};
 use futures_util::{SinkExt, StreamExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;

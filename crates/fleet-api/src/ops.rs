@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::terrain::TerrainOp;
+use frolic_protocol::terrain::TerrainOp;
 
 /// One persistent change of a world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::client_log::ClientPrints;
+use crate::console::ClientPrints;
 
 /// Environment variable with the bearer token for `/internal`.
 pub const WORLD_TOKEN_ENV: &str = "FROLIC_WORLD_TOKEN";
@@ -152,7 +152,7 @@ pub const BLOCKS_MAX: usize = 500;
 /// `POST …/scripts`: the list of client scripts that a world has compiled.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PublishScripts {
-    /// JSON text of a [`ScriptList`](crate::script::ScriptList).
+    /// JSON text of a [`ScriptList`](frolic_protocol::script::ScriptList).
     pub list: String,
     /// Content that the control plane does not have yet: one zstd frame each, in
     /// base64.

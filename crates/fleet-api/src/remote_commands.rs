@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ops::LoggedOp;
-use crate::terrain::TerrainOp;
+use frolic_protocol::terrain::TerrainOp;
 
 /// Casts and operations in one [`OutsideNews`].
 pub const NEWS_MAX: usize = 256;

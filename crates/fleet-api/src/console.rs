@@ -2,24 +2,13 @@
 //! /internal/worlds/{id}/console`, once a second when there is something), for the
 //! creator.
 
+use frolic_protocol::client_log::ConsoleLevel;
 use serde::{Deserialize, Serialize};
 
 /// Lines of one report.
 pub const REPORT_LINES_MAX: usize = 100;
 /// Scripts of one report.
 pub const REPORT_SCRIPTS_MAX: usize = 512;
-
-/// How serious a line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ConsoleLevel {
-    /// `print`.
-    Info,
-    /// `warn`.
-    Warn,
-    /// A script raised an error, did not compile or was stopped.
-    Error,
-}
 
 /// One line of a script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,4 +79,21 @@ pub struct ConsoleReport {
     pub dropped: u32,
     /// All scripts; empty when nothing changed.
     pub scripts: Vec<ScriptFigures>,
+}
+
+/// Whose `print` and `warn` output a world requests. Errors are always reported.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientPrints {
+    /// All players': the creator has the console open, or plays a game in
+    /// development.
+    pub everybody: bool,
+    /// Persistent id of the game's creator, whose own output is always requested.
+    pub creator_id: String,
+}
+
+impl ClientPrints {
+    /// Whether the output of this player's scripts is requested.
+    pub fn wants(&self, player_id: &str) -> bool {
+        self.everybody || (!player_id.is_empty() && self.creator_id == player_id)
+    }
 }

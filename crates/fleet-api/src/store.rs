@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ops::LoggedOp;
 use crate::persist::base64_bytes;
-use crate::value::{Args, Value, ValueError, ValueLimits};
+use frolic_protocol::value::{Args, Value, ValueError, ValueLimits};
 
 /// Bytes of a key, a ranking's name or an owner's id.
 pub const KEY_BYTES_MAX: usize = 128;

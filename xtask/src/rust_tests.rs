@@ -14,7 +14,7 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use super::counts::{self, Counts};
+use crate::counts::{self, Counts};
 use crate::progress::Step;
 use crate::workspace::Workspace;
 

@@ -37,7 +37,7 @@ pub struct TicketClaims {
     /// Unix time in seconds after which it is invalid.
     pub expires_at: u64,
     /// The only process of the world that it admits to: `epoch` of its
-    /// [`WorldBoot`](crate::fleet::WorldBoot). Resume tokens admit to any.
+    /// [`WorldBoot`](crate::process::WorldBoot). Resume tokens admit to any.
     #[serde(default)]
     pub epoch: u64,
     /// Of a resume token: the session whose counts continue, across connections.
