@@ -1,7 +1,6 @@
 //! The subcommands, one file each: `…Args` and `run`.
 
 pub mod bench;
-pub mod bots;
 pub mod check;
 pub mod dev;
 pub mod gameserver;

@@ -1,7 +1,8 @@
 //! Configuration of `frolic serve`: flags beat environment beats `frolic.toml`
 //! beats defaults.
 
-pub mod environment;
+#[cfg(test)]
+mod environment;
 
 use std::fs;
 use std::io::ErrorKind;

@@ -2,9 +2,6 @@
 //! belongs into the crates.
 #![forbid(unsafe_code)]
 
-mod assets;
-mod bench;
-mod bots;
 mod commands;
 mod config;
 mod credentials;
@@ -31,7 +28,7 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Bench(commands::bench::BenchArgs),
-    Bots(commands::bots::BotsArgs),
+    Bots(frolic_bots::BotsArgs),
     Check(commands::check::CheckArgs),
     Dev(commands::dev::DevArgs),
     Gameserver(commands::gameserver::GameserverArgs),
@@ -49,6 +46,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     start_logging();
+    open_files::raise_limit();
     frolic_platform::tls::use_ring();
     if let Command::Gameserver(args) = &cli.command {
         commands::gameserver::confine(args);
@@ -72,7 +70,7 @@ fn main() -> ExitCode {
 async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Bench(args) => commands::bench::run(args).await,
-        Command::Bots(args) => commands::bots::run(args).await,
+        Command::Bots(args) => frolic_bots::run(args).await,
         Command::Check(args) => commands::check::run(args),
         Command::Dev(args) => commands::dev::run(args).await,
         Command::Gameserver(args) => commands::gameserver::run(args).await,

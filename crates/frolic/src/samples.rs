@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use frolic_package::{Limits, Manifest, Problem, Report, Rule};
 
-use crate::assets;
-
 /// Warns when the store would show the words of a sample under another name.
 pub fn warn_of_copies(files: &BTreeMap<String, Vec<u8>>, manifest: &Manifest, report: &mut Report) {
     let game = &manifest.game;
-    let samples: Vec<_> = assets::sample_games()
+    let samples: Vec<_> = frolic_assets::sample_games()
         .into_iter()
         .filter_map(|(_, sample)| {
             let bytes = sample.get("game.toml")?;
@@ -62,7 +60,7 @@ mod tests {
 
     #[test]
     fn leftovers_of_a_sample_in_its_copy_are_reported() {
-        let (_, mut files) = assets::sample_games()
+        let (_, mut files) = frolic_assets::sample_games()
             .into_iter()
             .find(|(_, files)| files.contains_key("README.md"))
             .expect("a sample has a README");

@@ -139,7 +139,7 @@ fn packing_writes_a_soul_out_once() {
     let scene = r#"{"format":1,"prefabs":{},"entities":[{"id":1,"name":"Spawn","components":{"SpawnPoint":{}}}]}"#;
     fs::write(folder.join("scene.json"), scene).unwrap();
     let soul = service.join("Greet.soul");
-    fs::write(&soul, "Greet everybody who comes in.\n").unwrap();
+    fs::write(&soul, "Greet each player who comes in.\n").unwrap();
     let model = FakeModel::start("print(\"hello\")");
     let run = |args: &[&str], key: Option<&str>| {
         let mut command = crate::support::frolic();
@@ -184,7 +184,7 @@ fn packing_writes_a_soul_out_once() {
     assert_eq!(model.requests(), 1);
 
     // After a change it is stale until it is generated again.
-    fs::write(&soul, "Greet everybody twice.\n").unwrap();
+    fs::write(&soul, "Greet each player twice.\n").unwrap();
     assert!(!run(&["check", "."], None).status.success());
     let output = run(&["soul", &soul_path], Some("a-key"));
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -132,8 +132,8 @@ impl Sum {
     }
 }
 
-/// Whether so many bytes from so few smell of a bomb. Small files are let be: a megabyte of
-/// zeroes is silly but harmless.
+/// Whether `unpacked_bytes` from `packed_bytes` is a decompression bomb. Files below 1 MiB are
+/// harmless at any ratio.
 fn is_bomb(packed_bytes: u64, unpacked_bytes: u64, limits: &Limits) -> bool {
     unpacked_bytes > 1 << 20 && unpacked_bytes / packed_bytes.max(1) > limits.ratio_max
 }

@@ -8,7 +8,7 @@ use crate::package::DOCUMENTS;
 
 /// The file that says where Rojo takes scripts from.
 pub const PROJECT_FILE: &str = "default.project.json";
-/// Larger ones are nobody's project.
+/// Larger files are not project files.
 const PROJECT_BYTES_MAX: usize = 1 << 20;
 /// Folders of a project inside each other.
 const PROJECT_DEPTH_MAX: usize = 16;
@@ -20,7 +20,7 @@ const PACKAGES: [(&str, &str); 2] = [
 ];
 /// Folders of a game.
 const FOLDERS: [&str; 4] = ["assets", "scripts", "spells", "terrain"];
-/// Files of tools that everybody expects to be left out.
+/// Files of tools, which are left out without a warning.
 const TOOL_FILES: [&str; 15] = [
     "aftman.toml",
     "default.project.json",
@@ -47,7 +47,7 @@ pub enum Placement {
     Part(String),
     /// It belongs to a tool or an editor.
     Tool,
-    /// It is not part of a game; whoever put it there may think otherwise.
+    /// It is not part of a game, although its creator may expect so: a warning names it.
     LeftOut,
 }
 

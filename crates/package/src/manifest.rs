@@ -68,10 +68,10 @@ fn default_max_players() -> u32 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// Everybody, in the store.
+    /// All users, in the store.
     #[default]
     Public,
-    /// Whoever has the link.
+    /// Users who have the link.
     Unlisted,
     /// Its creator.
     Private,
@@ -139,7 +139,7 @@ pub struct SimulationSettings {
     pub gravity: f32,
     /// Characters below this height die and return to a spawn point.
     pub kill_height: f32,
-    /// Clients are told nothing of what is further away than this, in metres.
+    /// Entities further away than this, in metres, are not replicated to a client.
     pub interest_radius: Option<f32>,
 }
 

@@ -38,7 +38,7 @@ pub fn text_hash(soul: &[u8]) -> String {
 pub fn with_heading(name: &str, soul: &str, prompt_version: u32, code: &str) -> String {
     let hash = text_hash(soul.as_bytes());
     let heading = format!(
-        "{MARK}{name} sha256:{hash} prompt:{prompt_version}; change that file, this one is written anew."
+        "{MARK}{name} sha256:{hash} prompt:{prompt_version}; change that file; this one is generated from it."
     );
     match context_line(soul) {
         Some(directive) => format!("{directive}\n{heading}\n{code}"),
@@ -73,11 +73,11 @@ mod tests {
 
     #[test]
     fn a_generated_file_knows_its_text() {
-        let soul = "Open when somebody is near.\n";
+        let soul = "Open when a player is near.\n";
         let made = with_heading("Door.soul", soul, 1, "print(1)\n");
         assert!(is_current(soul.as_bytes(), made.as_bytes()));
         assert!(is_current(
-            b"Open when somebody is near.\r\n",
+            b"Open when a player is near.\r\n",
             made.as_bytes()
         ));
         assert!(!is_current(b"Stay shut.\n", made.as_bytes()));

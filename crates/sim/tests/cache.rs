@@ -212,7 +212,7 @@ fn a_cache_knows_its_rules() {
     }
 }
 
-/// Whoever stands still is not looked at again, until the ground goes away.
+/// A character at rest is not stepped again until its ground disappears.
 #[test]
 fn what_rests_wakes_up() {
     let mut world = build(scene(&mut Random::new(1), 0).iter());

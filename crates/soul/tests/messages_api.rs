@@ -111,7 +111,7 @@ async fn react(mood: &Mood) -> Response {
 }
 
 const PATH: &str = "Workspace/Door.soul";
-const SOUL: &str = "Say the name of whoever enters.\n";
+const SOUL: &str = "Say the name of each player who enters.\n";
 
 #[test]
 fn a_description_becomes_luau_that_knows_its_text() {
@@ -134,7 +134,7 @@ fn a_description_becomes_luau_that_knows_its_text() {
         assert!(system.contains(part), "{part} is not in {system}");
     }
     let request = body["messages"][0]["content"].as_str().unwrap();
-    assert!(request.contains("Say the name of whoever enters."));
+    assert!(request.contains("Say the name of each player who enters."));
 }
 
 #[test]

@@ -318,7 +318,7 @@ mod tests {
     /// A benchmark that is never run has unknown figures.
     #[test]
     fn nothing_is_left_out() {
-        let source = include_str!("../../../crates/frolic/src/commands/bench.rs");
+        let source = include_str!("../../../crates/bench/src/command.rs");
         let (_, after) = source.split_once("enum Benchmark {").unwrap();
         let (variants, _) = after.split_once("\n}").unwrap();
         let all = Wish::of(&[]).unwrap().scenarios;

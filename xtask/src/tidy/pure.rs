@@ -4,11 +4,19 @@
 //! predicts to the last bit, depend on it.
 
 /// Crates that take time and bytes as inputs and give bytes back.
-const PURE: [&str; 7] = [
-    "scene", "sim", "terrain", "protocol", "package", "world", "client",
+const PURE: [&str; 9] = [
+    "scene",
+    "motion",
+    "sim",
+    "terrain",
+    "protocol",
+    "fleet-api",
+    "package",
+    "world",
+    "client",
 ];
 /// Crates whose results are the same bits natively and in wasm.
-const SAME_BITS: [&str; 2] = ["sim", "terrain"];
+const SAME_BITS: [&str; 3] = ["motion", "sim", "terrain"];
 
 /// Names that mean the outside wherever they stand.
 const NAMES: [(&str, &str); 3] = [

@@ -1,68 +1,30 @@
-//! `frolic bench`: measurements, as ratios against a floor taken in the same run.
+//! `frolic bench`: the benchmarks, and the control plane that one of them measures.
+
+mod listings_server;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-
-use crate::bench::{
-    compute, crowd, floor, join, listings, npcs, package, physics, projectiles, script, snapshot,
-    soak, sockets, stages, step, terrain,
-};
+use frolic_bench::Benchmark;
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
 pub struct BenchArgs {
     #[command(subcommand)]
-    what: Benchmark,
+    what: What,
 }
 
 #[derive(Subcommand, Debug)]
-enum Benchmark {
-    Compute(compute::ComputeArgs),
-    Crowd(crowd::CrowdArgs),
-    Join(join::JoinArgs),
-    Listings(listings::ListingsArgs),
-    Npcs(npcs::NpcsArgs),
-    Package(package::PackageArgs),
-    Projectiles(projectiles::ProjectilesArgs),
-    Physics(physics::PhysicsArgs),
-    Script(script::ScriptArgs),
-    Snapshot(snapshot::SnapshotArgs),
-    Soak(soak::SoakArgs),
-    Sockets(sockets::SocketsArgs),
-    Stages(stages::StagesArgs),
-    Step(step::StepArgs),
-    Terrain(terrain::TerrainArgs),
+enum What {
+    #[command(flatten)]
+    Benchmark(Benchmark),
     #[command(hide = true)]
-    ListingsServer(listings::servers::ServerArgs),
-    #[command(hide = true)]
-    ListingsLoad(listings::load::LoadArgs),
-    #[command(hide = true)]
-    FloorServer(floor::ServerArgs),
-    #[command(hide = true)]
-    FloorClients(floor::ClientArgs),
+    ListingsServer(listings_server::ServerArgs),
 }
 
 /// Runs one benchmark.
 pub async fn run(args: BenchArgs) -> Result<()> {
     match args.what {
-        Benchmark::Compute(args) => compute::run(args),
-        Benchmark::Crowd(args) => crowd::run(args),
-        Benchmark::Join(args) => join::run(args).await,
-        Benchmark::Listings(args) => listings::run(&args),
-        Benchmark::ListingsServer(args) => listings::servers::run(args).await,
-        Benchmark::ListingsLoad(args) => listings::load::run(args).await,
-        Benchmark::Npcs(args) => npcs::run(args),
-        Benchmark::Package(args) => package::run(args),
-        Benchmark::Projectiles(args) => projectiles::run(args),
-        Benchmark::Physics(args) => physics::run(args),
-        Benchmark::Script(args) => script::run(args),
-        Benchmark::Snapshot(args) => snapshot::run(args),
-        Benchmark::Soak(args) => soak::run(args),
-        Benchmark::Sockets(args) => sockets::run(args).await,
-        Benchmark::Stages(args) => stages::run(args),
-        Benchmark::Step(args) => step::run(args),
-        Benchmark::Terrain(args) => terrain::run(args),
-        Benchmark::FloorServer(args) => floor::serve(args),
-        Benchmark::FloorClients(args) => floor::clients(args),
+        What::Benchmark(benchmark) => frolic_bench::run(benchmark).await,
+        What::ListingsServer(args) => listings_server::run(args).await,
     }
 }

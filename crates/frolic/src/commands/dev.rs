@@ -17,7 +17,6 @@ use self::workshop::Workshop;
 use super::{check, serve};
 use crate::config::Layer;
 use crate::folder::{self, Look};
-use crate::open_files;
 
 /// Play a game while you make it: what you save is live at once
 #[derive(Args, Debug)]
@@ -53,7 +52,6 @@ const SESSION_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// # Errors
 /// A sentence that says what to do.
 pub async fn run(args: DevArgs) -> Result<()> {
-    open_files::raise_limit();
     let folder = args
         .folder
         .canonicalize()

@@ -13,7 +13,7 @@ use frolic_gameserver::{GameServerConfig, InterestPolicy, WorldSource};
 use frolic_package::{Limits, Package};
 
 use crate::config::CLIENT_BYTES_MIN;
-use crate::{folder, open_files};
+use crate::folder;
 
 /// The platform's secret, which it signs tickets with.
 const SECRET_KEY_ENV: &str = "SECRET_KEY";
@@ -71,7 +71,6 @@ pub struct GameserverArgs {
 /// thread is started.
 pub fn confine(args: &GameserverArgs) {
     // Before the walls, which need no gap for it then.
-    open_files::raise_limit();
     let folders = [&args.script_folder, &args.record];
     let port = args.control_plane.as_deref().and_then(port_of);
     lockdown::confine(&Needs {

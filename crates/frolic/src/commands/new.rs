@@ -11,8 +11,6 @@ use clap::Args;
 use frolic_package::{Limits, Manifest};
 use toml::{Table, Value};
 
-use crate::assets;
-
 /// Make a new game in a folder of its own
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -131,7 +129,7 @@ fn title_of(id: &str) -> String {
 
 /// Everything that the new folder gets.
 fn files_of(template: &str, id: &str) -> Result<Files> {
-    let samples = assets::sample_games();
+    let samples = frolic_assets::sample_games();
     if samples.iter().any(|(sample, _)| sample == id) {
         bail!("{id} is the id of a sample game; name the folder differently");
     }

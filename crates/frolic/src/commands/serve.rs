@@ -13,7 +13,6 @@ use frolic_platform::fleet::ProcessLauncher;
 use frolic_platform::{Clock, Parts, Platform, Settings, bind};
 
 use crate::config::{self, Layer};
-use crate::{assets, open_files};
 
 /// Run the platform: store, login, joining, and a game server per world
 #[derive(Args, Debug)]
@@ -31,7 +30,6 @@ pub struct ServeArgs {
 /// A sentence that says what to do.
 pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let started = Instant::now();
-    open_files::raise_limit();
     let layer = config::load(args.layer, args.config.as_deref())?;
     let settings = layer.into_settings()?;
     println!("Frolic {}: create, share, play", env!("CARGO_PKG_VERSION"));
@@ -91,7 +89,7 @@ pub async fn open(settings: Settings, listens_on: SocketAddr) -> anyhow::Result<
         }),
         spell_compiler: crate::spells::workshop(),
         script_checker: Arc::new(frolic_lint::compile_errors),
-        site: Box::new(assets::site_file),
+        site: Box::new(frolic_assets::site_file),
         clock: Clock::system(),
         listens_on,
     };
@@ -101,7 +99,7 @@ pub async fn open(settings: Settings, listens_on: SocketAddr) -> anyhow::Result<
 /// Publishes the games inside the binary. A broken one must not prevent the
 /// others from being played.
 pub async fn publish_samples(platform: &Platform) {
-    for (folder, files) in assets::sample_games() {
+    for (folder, files) in frolic_assets::sample_games() {
         let archive = match frolic_package::pack(&files) {
             Ok(archive) => archive,
             Err(error) => {

@@ -1,4 +1,4 @@
-//! Every folder in games/ is a game that passes the same checks as anybody's.
+//! Every folder in games/ is a game that passes the same checks as any uploaded game.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -238,7 +238,7 @@ fn a_descriptor_agrees_with_the_directory() {
     check_entry(hidden, Rule::OverlappingEntries);
 }
 
-/// Nothing of these archives can be decompressed: whoever reads content before sizes reports that.
+/// Nothing of these archives can be decompressed: a reader that reads content before sizes reports that instead.
 #[test]
 fn scripts_over_their_limits_are_refused_before_any_content_is_read() {
     let declared = |name: String, bytes: u32| ZipEntry {

@@ -10,7 +10,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x10\0\0\0\x09rest";
 
 #[test]
 fn a_soul_needs_the_luau_that_was_made_of_it() {
-    let soul = "Open when somebody is near.";
+    let soul = "Open when a player is near.";
     let made = frolic_package::soul::with_heading("Door.soul", soul, 1, "print(1)\n");
     let scene = r#"{"format": 1, "prefabs": {"P": {"components": {"Script": {"path": "Workspace/Door.soul"}}}},
         "entities": [{"id": 1, "name": "Spawn", "components": {"SpawnPoint": {}}},
@@ -199,12 +199,12 @@ fn clients_get_the_scene_without_the_ways_of_its_guards() {
         {"id": 2, "name": "Bob", "prefab": "Guard", "components": {"Npc": {"patrol": ["Spawn", [321, 0, 7]]}}}]}"#;
     let files = game(&[("scene.json", scene.as_bytes())]);
     let package = Package::from_files(files, &Limits::default()).unwrap();
-    let told = String::from_utf8(package.scene_for_clients().into_owned()).unwrap();
+    let sent = String::from_utf8(package.scene_for_clients().into_owned()).unwrap();
     for secret in ["patrol", "123", "321"] {
-        assert!(!told.contains(secret), "{told}");
+        assert!(!sent.contains(secret), "{sent}");
     }
     // All the rest is there.
-    let told = Scene::parse(told.as_bytes(), &Limits::default()).unwrap();
+    let sent = Scene::parse(sent.as_bytes(), &Limits::default()).unwrap();
     let mut expected = package.scene.clone();
     let mut guard = expected
         .prefabs
@@ -221,7 +221,7 @@ fn clients_get_the_scene_without_the_ways_of_its_guards() {
         .unwrap()
         .patrol
         .clear();
-    assert_eq!(told, expected);
+    assert_eq!(sent, expected);
 }
 
 /// The goal is 300 ms with the scripts compiled. This is the part without them, with room for

@@ -1,4 +1,4 @@
-//! Perception: what an NPC sees and hears, and how certain it is.
+//! Perception: which players and sounds an NPC notices, and how certain it is.
 //!
 //! Each looks around ten times a second, in turn. The cheap tests come first:
 //! distance, then the angle, then, for the nearest two at most, a ray.
@@ -46,7 +46,7 @@ pub struct Senses {
     pub suspicion: f32,
     /// The character it pays attention to.
     pub target: Option<u32>,
-    /// Where the target was last seen or heard.
+    /// Where the target was last noticed.
     pub last_known: Option<Vec3>,
     /// Whether the target is visible now.
     pub sees: bool,

@@ -126,7 +126,7 @@ fn run_about(policy: Option<InterestPolicy>, delivery: Delivery, strained: bool,
         run.steer(player, CharacterInput::default());
     }
     // A client's visible cells are refreshed every ten seconds even if it
-    // stands still; then it sees entities at the edge of its radius.
+    // does not move; then it sees entities at the edge of its radius.
     run.for_ms(11_000);
     check_worlds(&run, &players, policy, seed);
     for player in players {
@@ -242,7 +242,7 @@ fn forgotten_cells_come_back_for_good() {
         run.change_quality(Quality::AWFUL);
         let mut random = Random::new(seed);
         for _ in 0..18 {
-            // One of them stands still, and does not look around for long.
+            // One of them does not move, and does not look around for long.
             for &player in &players[1..] {
                 run.steer(player, walk(random.range(-3.0, 3.0)));
             }

@@ -239,7 +239,7 @@ fn an_unreliable_event_comes_or_is_lost_and_never_counts() {
         Network.Declare("Aim", { at = "any" }, { rate = 1000, burst = 1000 })
         Network.OnClientEvent("Aim", function(player)
             received += 1
-            player.leaderstats.Heard = received
+            player.leaderstats.Received = received
         end)"#;
     let game = package(SCENE, &[("scripts/ServerScriptService/Test.luau", script)]);
     let mut run = Run::new(&game, 3, Quality::AWFUL);

@@ -1,5 +1,5 @@
 //! A connection that dies without a word: the client notices within seconds,
-//! stands still instead of walking alone, and goes on without a jump.
+//! stops its character instead of walking alone, and goes on without a jump.
 
 use frolic_client::Liveness;
 use frolic_sim::{CharacterInput, Vec3};

@@ -1,5 +1,5 @@
-//! Casts in a whole world: who may, what comes of it, and that a replay casts
-//! the same.
+//! Casts in a whole world: permissions, effects, and that a replay casts the
+//! same.
 
 use std::collections::BTreeMap;
 
