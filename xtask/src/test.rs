@@ -16,7 +16,7 @@ use anyhow::{Context, Result, anyhow};
 
 use self::changed::Changed;
 use self::programs::{Browser, Programs, Servers};
-use crate::counts::Counts;
+use crate::counts::{self, Counts};
 use crate::progress::{Finished, Progress, Step};
 use crate::rust_tests::{self, Built, Run, TestProgram};
 use crate::tools::python::Python;
