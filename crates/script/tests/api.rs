@@ -44,7 +44,7 @@ fn a_spell_goes_the_same_way_on_both_sides() {
         "{draws} {}",
         serde_json::to_string(&Args(answers.clone())).expect("plain")
     );
-    assert_eq!(result, include_str!("spells/told.txt").trim_end());
+    assert_eq!(result, include_str!("spells/answers.txt").trim_end());
     assert!(world.logs.iter().all(|line| line.level == LogLevel::Info));
 }
 

@@ -379,7 +379,7 @@ fn what_came_in_while_a_script_waited_is_not_lost() {
         ..limits()
     });
     let source = "local n = 0\nNetwork.OnClientEvent('Work', function() for i = 1, 3000000 do n += i % 7 end end)\n\
-                  Network.OnClientEvent('Ask', function(_, k) print('heard', k) end)";
+                  Network.OnClientEvent('Ask', function(_, k) print('got', k) end)";
     stage.start(&[("ServerScriptService/Heavy.luau", source)]);
     let event = |name: &str, k: f64| ScriptEvent::ClientEvent {
         player: 7,
@@ -392,7 +392,7 @@ fn what_came_in_while_a_script_waited_is_not_lost() {
     stage.vm.dispatch(event("Ask", 2.0));
     assert_eq!(stage.prints(), Vec::<String>::new(), "it waits");
     stage.ticks(1000);
-    assert_eq!(stage.prints(), ["heard 1", "heard 2"]);
+    assert_eq!(stage.prints(), ["got 1", "got 2"]);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn tasks_handlers_and_connections_of_the_old_code_are_over() {
     let mut stage = Stage::new();
     let code = |word: &str| {
         format!(
-            "Network.OnClientEvent('Say', function() print('{word} hears') end)\n\
+            "Network.OnClientEvent('Say', function() print('{word} event') end)\n\
              task.spawn(function() while true do task.wait() print('{word} task') end end)\n\
              Network.OnClientInvoke('Ask', function() return '{word}' end)"
         )
@@ -76,7 +76,7 @@ fn tasks_handlers_and_connections_of_the_old_code_are_over() {
         name: "Say".to_owned(),
         args: vec![],
     });
-    assert_eq!(stage.prints(), ["new task", "new hears"]);
+    assert_eq!(stage.prints(), ["new task", "new event"]);
 }
 
 #[test]

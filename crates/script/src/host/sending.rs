@@ -18,7 +18,7 @@ const EVENT_BYTES: usize = 16;
 pub(crate) struct Sending {
     bytes: usize,
     bytes_by: BTreeMap<u32, usize>,
-    /// Deliveries (an event to everybody is one for each player) that the average
+    /// Deliveries (an event to all players is one for each) that the average
     /// does not cover yet.
     ahead_by: BTreeMap<u32, u32>,
     players: u32,

@@ -33,7 +33,7 @@ const MODULES: Record<string, string> = {
 
 /** The entities of crates/script/tests/api.rs, as replicated by the server. */
 function cast(): Cast {
-  const [draws, answers] = readFileSync(`${TESTS}/spells/told.txt`, 'utf8').trim().split(/ (.*)/s);
+  const [draws, answers] = readFileSync(`${TESTS}/spells/answers.txt`, 'utf8').trim().split(/ (.*)/s);
   const [caster, seed, tick] = [10, 8_123_456_789, 1];
   const target: Cast['target'] = [1, 2, 3];
   return {
