@@ -33,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 25] = [
     target("avatar", pieces::avatar, pieces::avatar_seeds, 5_000),
     target("bits", protocol::bits, seeds::noise, 5_000),
     target("chunk", terrain::chunk, terrain::seeds, 2_000),
@@ -75,6 +75,7 @@ pub const TARGETS: [Target; 24] = [
     ),
     target("snapshot", protocol::snapshot, seeds::snapshots, 5_000),
     target("stream", protocol::stream, seeds::client_packets, 5_000),
+    target("terrain_edits", terrain::edits, terrain::edit_seeds, 2_000),
     target("ticket", protocol::ticket, seeds::tickets, 5_000),
     target("value", protocol::value, seeds::values, 5_000),
     target("websocket", protocol::websocket, seeds::frames, 5_000),

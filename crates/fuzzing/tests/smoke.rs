@@ -92,6 +92,7 @@ smoke_tests!(
     server_packet,
     snapshot,
     stream,
+    terrain_edits,
     ticket,
     value,
     websocket,

@@ -5,6 +5,7 @@ mod meshes;
 mod validate;
 
 pub(crate) use validate::DOCUMENTS;
+use validate::TERRAIN_EDITS;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -92,12 +93,14 @@ impl Package {
         })
     }
 
-    /// scene.json as clients get it; see [`crate::Components::for_clients`].
+    /// scene.json as clients get it, with the stored chunks of the terrain; see [`crate::Components::for_clients`].
     pub fn scene_for_clients(&self) -> Cow<'_, [u8]> {
         let scene = self.scene.for_clients();
-        match scene == self.scene {
-            true => Cow::Borrowed(self.scene_json()),
-            false => Cow::Owned(scene.to_canonical_json().into_bytes()),
+        let has_edits = self.files.contains_key(TERRAIN_EDITS);
+        if scene == self.scene && !has_edits {
+            Cow::Borrowed(self.scene_json())
+        } else {
+            Cow::Owned(scene.to_canonical_json().into_bytes())
         }
     }
 

@@ -13,6 +13,7 @@
 
 mod chunk;
 pub mod codec;
+mod edits;
 mod generator;
 mod grid;
 mod material;
@@ -24,6 +25,7 @@ mod settings;
 mod terrain;
 
 pub use chunk::Chunk;
+pub use edits::{EDITS_BYTES_MAX, Edits, EditsError};
 pub use grid::{
     BlockPos, BlockRange, CHUNK_BLOCKS, CHUNK_SIDE, ChunkPos, Grid, first_block, index_in_chunk,
 };

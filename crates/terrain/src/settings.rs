@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::edits::Edits;
 use crate::grid::{CHUNK_SIDE, Grid};
 use crate::material::Material;
 use crate::op::Op;
@@ -58,6 +59,10 @@ pub struct Settings {
     /// Initial changes, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ops: Vec<Op>,
+    /// Chunks that replace what `generator` and `ops` make. A package has them in
+    /// `terrain/edits.bin`; clients receive them here.
+    #[serde(default, skip_serializing_if = "Edits::is_empty")]
+    pub edits: Edits,
 }
 
 /// A box in metres.
@@ -217,6 +222,7 @@ impl Settings {
             brush: default_brush(),
             rate: default_rate(),
             ops: Vec::new(),
+            edits: Edits::default(),
         }
     }
 
@@ -310,6 +316,11 @@ impl Settings {
                 "materials",
                 "name at least one material, and not air".to_owned(),
             );
+        }
+        let grid = self.grid();
+        let outside = |at: &crate::ChunkPos| grid.chunk_index(*at).is_none();
+        if let Some(at) = self.edits.positions().find(outside) {
+            say("edits", format!("chunk {at:?} is outside of the terrain"));
         }
         self.check_ops(&mut say);
         self.check_generator(&mut say);

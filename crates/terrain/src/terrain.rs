@@ -63,8 +63,11 @@ impl Terrain {
         self.chunks[index].get_or_init(|| self.made(self.grid.chunk_at(index)))
     }
 
-    /// Generates a chunk.
+    /// A chunk as the scene has it: stored, or generated.
     fn made(&self, at: ChunkPos) -> Chunk {
+        if let Some(stored) = self.settings.edits.get(at) {
+            return stored.clone();
+        }
         let bottom = self.grid.blocks().min[1];
         let mut chunk = generator::generate(&self.settings.generator, at, bottom);
         for op in &self.settings.ops {

@@ -11,6 +11,7 @@ use crate::soul;
 use crate::spells::{self, SpellSettings};
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene, Triangles};
 use frolic_scene::text::{LineIndex, shown};
+use frolic_terrain::Edits;
 
 const SERVICES: [&str; 7] = [
     "ReplicatedFirst",
@@ -29,6 +30,8 @@ pub(crate) const DOCUMENTS: [&str; 5] = [
     "LICENSE.txt",
     "README.md",
 ];
+/// Stored chunks of the terrain.
+pub(super) const TERRAIN_EDITS: &str = "terrain/edits.bin";
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// What is read of a package's files; the report holds warnings only.
@@ -121,14 +124,55 @@ fn scene(files: &Files, limits: &Limits, report: &mut Report) -> Option<Scene> {
         report.push(Problem::error(Rule::MissingFile, "scene.json", message));
         return None;
     };
+    let edits = terrain_edits(files, report);
     match Scene::parse_in_package(bytes, limits, &|path| files.contains_key(path)) {
-        Ok((scene, warnings)) => {
+        Ok((mut scene, warnings)) => {
             report.append(warnings);
+            add_edits(&mut scene, edits, report);
             Some(scene.expand())
         }
         Err(problems) => {
             report.append(problems);
             None
+        }
+    }
+}
+
+/// The stored chunks of the terrain, if the package has valid ones.
+fn terrain_edits(files: &Files, report: &mut Report) -> Option<Edits> {
+    let bytes = files.get(TERRAIN_EDITS)?;
+    match Edits::from_bytes(bytes) {
+        Ok(edits) => Some(edits),
+        Err(error) => {
+            let message = error.to_string();
+            report.push(Problem::error(Rule::InvalidValue, TERRAIN_EDITS, message));
+            None
+        }
+    }
+}
+
+/// Takes stored chunks into the scene that they belong to.
+fn add_edits(scene: &mut Scene, edits: Option<Edits>, report: &mut Report) {
+    let stored_in_scene = |terrain: &frolic_scene::Terrain| !terrain.edits.is_empty();
+    if scene.terrain.as_ref().is_some_and(stored_in_scene) {
+        let message = format!("terrain: edits: chunks are stored in {TERRAIN_EDITS}");
+        report.push(Problem::error(Rule::UnknownKey, "scene.json", message));
+    }
+    let Some(edits) = edits else { return };
+    let format = scene.format;
+    let Some(terrain) = scene.terrain.as_mut().filter(|_| format >= 2) else {
+        let message = "stored chunks need a scene of format 2 with \"terrain\"";
+        report.push(Problem::error(Rule::UnexpectedFile, TERRAIN_EDITS, message));
+        return;
+    };
+    terrain.edits = edits;
+    for found in terrain.check() {
+        if found.key == "edits" {
+            report.push(Problem::error(
+                Rule::InvalidValue,
+                TERRAIN_EDITS,
+                found.message,
+            ));
         }
     }
 }
@@ -143,6 +187,7 @@ fn check_file(path: &str, bytes: &[u8], limits: &Limits) -> Result<(), Problem> 
         "" if DOCUMENTS.contains(&path) => check_text(path, bytes, TEXT_BYTES_MAX),
         "scripts" => check_script(path, rest, extension, bytes, limits),
         "assets" => assets::check(path, extension, bytes),
+        "terrain" if path == TERRAIN_EDITS => Ok(()),
         "spells" => {
             let name = rest.split_once('/').map(|(_, name)| name);
             match name {
@@ -156,7 +201,7 @@ fn check_file(path: &str, bytes: &[u8], limits: &Limits) -> Result<(), Problem> 
         }
         _ => unexpected(
             path,
-            "a package holds game.toml, scene.json, remotes.toml, scripts/, assets/ and spells/",
+            "a package holds game.toml, scene.json, remotes.toml, scripts/, assets/, spells/ and terrain/edits.bin",
         ),
     }
 }

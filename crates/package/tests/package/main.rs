@@ -5,3 +5,4 @@ mod fixtures;
 mod games;
 mod hostile;
 mod packing;
+mod terrain;

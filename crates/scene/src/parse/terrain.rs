@@ -1,6 +1,7 @@
 //! The `terrain` of a scene: each key on its own, so that every problem is
 //! found at once and where it is.
 
+use frolic_terrain::EDITS_BYTES_MAX;
 use serde_json::value::RawValue;
 
 use super::Reader;
@@ -8,7 +9,9 @@ use crate::Rule;
 use crate::Terrain;
 
 const TERRAIN_BYTES_MAX: usize = 4 << 20;
-const KEYS: [&str; 11] = [
+/// The text of stored chunks: base64 in quotes.
+const EDITS_TEXT_BYTES_MAX: usize = EDITS_BYTES_MAX.div_ceil(3) * 4 + 2;
+const KEYS: [&str; 12] = [
     "size",
     "origin",
     "block",
@@ -20,12 +23,13 @@ const KEYS: [&str; 11] = [
     "brush",
     "rate",
     "ops",
+    "edits",
 ];
 
 impl<'t> Reader<'t, '_> {
     pub(super) fn terrain(&mut self, value: &'t RawValue) -> Option<Terrain> {
         let at = self.offset(value);
-        if value.get().len() > TERRAIN_BYTES_MAX {
+        if value.get().len() > TERRAIN_BYTES_MAX + EDITS_TEXT_BYTES_MAX {
             let message = format!("terrain is longer than {TERRAIN_BYTES_MAX} bytes");
             self.error(Rule::FileSize, at, message);
             return None;
@@ -51,6 +55,7 @@ impl<'t> Reader<'t, '_> {
                 "brush" => self.decode_into(value, "brush", &mut t.brush),
                 "rate" => self.decode_into(value, "rate", &mut t.rate),
                 "ops" => self.decode_into(value, "ops", &mut t.ops),
+                "edits" => self.decode_into(value, "edits", &mut t.edits),
                 _ => {
                     self.unknown_key(&key, value, &KEYS);
                     false
