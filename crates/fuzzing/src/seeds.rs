@@ -5,22 +5,17 @@ use std::sync::OnceLock;
 
 use frolic_fleet_api::ticket::{self, TicketClaims};
 use frolic_package::{Limits, Package, pack};
-use frolic_protocol::avatar::AvatarLooks;
-use frolic_protocol::message::{ConnectionReport, PlayerStat, Resumption};
-use frolic_protocol::npc::{NpcEvent, NpcState};
+use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
-use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
 use frolic_protocol::resume::{PersistedLog, PersistedPacket, SentLog};
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
 };
-use frolic_protocol::terrain::{
-    ChunkData, ChunkVersion, TerraformApplied, TerrainAction, TerrainOp, TerrainShape,
-};
+use frolic_protocol::terrain::{ChunkData, ChunkVersion};
 use frolic_protocol::{
-    Args, ClientMessage, NumberedInput, PlayerInfo, ServerMessage, Value, Welcome, fragment, packet,
+    Args, NumberedInput, ServerMessage, Value, Welcome, fragment, packet, samples,
 };
-use frolic_sim::{Buttons, CharacterInput, FlightParams};
+use frolic_sim::{Buttons, CharacterInput};
 use frolic_terrain::{Chunk, Material, codec};
 use frolic_world::replay::{Ending, RecordOptions, RecordReader};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
@@ -215,50 +210,7 @@ pub fn values() -> Vec<Vec<u8>> {
 }
 
 pub fn client_packets() -> Vec<Vec<u8>> {
-    let input = NumberedInput {
-        seq: 300,
-        input: CharacterInput::new(1.0, -1.0, 2.0, 0.5, Buttons::JUMP),
-    };
-    let messages = [
-        ClientMessage::Handshake {
-            version: 2,
-            ticket: Some("a.b".into()),
-            resume_token: None,
-            name: Some("Ada".into()),
-            received: Some(3),
-        },
-        ClientMessage::Inputs {
-            ack: None,
-            shown: None,
-            inputs: [input; 3].into_iter().collect(),
-        },
-        ClientMessage::AskFigures,
-        ClientMessage::Report(ConnectionReport::default()),
-        ClientMessage::AskScene,
-        ClientMessage::Ping {
-            t: 5.0,
-            received: 2,
-        },
-        ClientMessage::Event {
-            name: "Go".into(),
-            args: all_values(),
-        },
-        ClientMessage::Invoke {
-            id: 1,
-            name: "Echo".into(),
-            args: all_values(),
-        },
-        ClientMessage::ScriptRequest {
-            paths: vec!["StarterGui/Hud.luau".into()],
-            from: 0,
-        },
-        ClientMessage::Chat { text: "hi".into() },
-        ClientMessage::Hide {
-            player_id: "client_2".into(),
-            hidden: true,
-        },
-        ClientMessage::Leave,
-    ];
+    let messages = samples::client();
     let mut together = vec![5];
     messages
         .iter()
@@ -309,75 +261,24 @@ pub fn server_packets() -> Vec<Vec<u8>> {
         total: 1,
         data: script,
     };
-    let player = PlayerInfo {
-        id: "id_Ada".into(),
-        number: 1,
-        entity_id: 1_000_001,
-        name: "Ada".into(),
-        online: true,
-        left: false,
-        team: Some("Red".into()),
-        stats: vec![PlayerStat {
-            name: "Coins".into(),
-            text: "3".into(),
-            number: Some(3.0),
-        }],
-        looks: AvatarLooks::from_json(r##"{"shirt":"#ff5d5d","hat":"crown","face":"wink"}"##),
-    };
     let long = packet::single(&ServerMessage::Kick {
         reason: "x".repeat(3_000),
     });
+    let stone = ChunkData {
+        at: ChunkVersion {
+            chunk: [0, 0, 0],
+            version: 1,
+        },
+        zstd: codec::pack(&Chunk::uniform(Material::STONE)),
+    };
+    // Those of the samples do not decompress.
     let mut messages = vec![
         ServerMessage::ScriptManifest(manifest),
         ServerMessage::ScriptChunk(list_chunk),
         ServerMessage::ScriptChunk(chunk),
-        ServerMessage::ExecuteScript {
-            path: "StarterGui/Hud.luau".into(),
-            run_context: RunContext::Client,
-        },
-        ServerMessage::Presence(vec![player]),
-        ServerMessage::Definition {
-            index: 9,
-            components: r#"{"Shape":{"type":"sphere","radius":1}}"#.into(),
-        },
-        ServerMessage::InvokeResult {
-            id: 1,
-            result: Ok(all_values()),
-        },
-        ServerMessage::UnreliableEvent {
-            name: "Flickers".into(),
-            args: all_values(),
-        },
-        ServerMessage::Npc(NpcEvent {
-            entity: 7,
-            before: NpcState::Idle,
-            state: NpcState::Suspicious,
-            target: Some(9),
-            suspicion: 0.5,
-            position: [1.0, 0.0, 2.0],
-        }),
+        ServerMessage::ChunkData(stone),
     ];
-    messages.extend(shots());
-    let op = TerrainOp {
-        action: TerrainAction::Paint,
-        center: [1.5, 2.5, 3.5],
-        shape: TerrainShape::Sphere { radius: 2.0 },
-        material: Some("sand".into()),
-    };
-    let at = ChunkVersion {
-        chunk: [0, 0, 0],
-        version: 1,
-    };
-    messages.push(ServerMessage::TerraformApplied(TerraformApplied {
-        seq: 1,
-        op,
-        chunks: vec![at],
-    }));
-    let stone = Chunk::uniform(Material::STONE);
-    messages.push(ServerMessage::ChunkData(ChunkData {
-        at,
-        zstd: codec::pack(&stone),
-    }));
+    messages.extend(samples::server());
     let parts = fragment::cut(4, &long).expect("it is not that long");
     messages.extend(parts.map(ServerMessage::Fragment));
     messages.extend(session().outbox.iter().cloned());
@@ -607,63 +508,6 @@ fn tar(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
 }
 
 /// A weapon, who holds it, a shot and its hit.
-fn shots() -> Vec<ServerMessage> {
-    let weapon = Weapon {
-        index: 0,
-        name: "Blaster".into(),
-        speed: 75.0,
-        flight: FlightParams {
-            gravity: 9.8,
-            radius: 0.1,
-            bounce: 0.7,
-        },
-        ricochets: 2,
-        life_ticks: 120,
-        interval: 3072,
-        color: [58, 166, 255],
-        look: ShotLook::Ball,
-        sound: "shot".into(),
-    };
-    let launch = Launch {
-        id: 7,
-        weapon: 0,
-        shooter: 1_000_001,
-        position: [0.0, 1.55, 0.0],
-        velocity: [0.0, 0.0, -75.0],
-        bounces: 2,
-        tick: 3,
-        last_tick: 123,
-        input: 9,
-    };
-    let hit = ProjectileHit {
-        id: 7,
-        weapon: 0,
-        shooter: 1_000_001,
-        target: 1,
-        met: true,
-        point: [0.0, 0.0, -9.0],
-        normal: [0.0, 1.0, 0.0],
-        tick: 12,
-    };
-    vec![
-        ServerMessage::Weapon(weapon),
-        ServerMessage::Armed {
-            player: 1,
-            weapon: Some(0),
-        },
-        ServerMessage::ProjectileLaunch(vec![launch]),
-        ServerMessage::ProjectileHit(vec![hit]),
-        ServerMessage::Vitals(Vitals {
-            health: 40.0,
-            health_max: 100.0,
-            alive: true,
-        }),
-        ServerMessage::Facing {
-            yaw: frolic_sim::Angle(7),
-        },
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

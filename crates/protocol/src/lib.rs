@@ -24,6 +24,8 @@ pub mod packet;
 pub mod projectile;
 pub mod quantize;
 pub mod resume;
+#[cfg(feature = "samples")]
+pub mod samples;
 pub mod script;
 pub mod signature;
 pub mod snapshot;

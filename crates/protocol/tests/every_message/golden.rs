@@ -4,12 +4,10 @@
 
 use frolic_motion::{CharacterState, Motion, Rotation, Vec3};
 use frolic_protocol::message::BINARY_VERSION;
-use frolic_protocol::packet;
 use frolic_protocol::snapshot::{self, CellKey, CellSource, CellVersion, OwnState, SnapshotHeader};
 use frolic_protocol::{ClientMessage, EntityKind, EntityState, ServerMessage, quantize};
+use frolic_protocol::{packet, samples};
 use sha2::{Digest, Sha256};
-
-use super::{client_samples, server_samples};
 
 /// Which version has which bytes. This line is all that is to be changed.
 const PINNED: (u16, &str) = (4, "1bee61516822ae6a");
@@ -52,10 +50,10 @@ fn the_refusal_of_a_version_can_be_read_by_all() {
 
 fn every_byte() -> Vec<u8> {
     let mut bytes = snapshot_sample();
-    for message in client_samples() {
+    for message in samples::client() {
         packet::write(&mut bytes, &message);
     }
-    for message in server_samples() {
+    for message in samples::server() {
         packet::write(&mut bytes, &message);
     }
     bytes
