@@ -2822,8 +2822,8 @@ active_stable_rev: string | null,
  */
 version: number, 
 /**
- * Whether moderators took it down: only its creator sees it, and nobody can cast
- * it.
+ * Whether moderators took it down: only its creator sees it, and no player can
+ * cast it.
  */
 taken_down: boolean, 
 /**

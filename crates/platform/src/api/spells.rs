@@ -58,8 +58,8 @@ pub struct SpellInfo {
     pub active_stable_rev: Option<String>,
     /// Version of the newest revision; 0 before the first build.
     pub version: u32,
-    /// Whether moderators took it down: only its creator sees it, and nobody can cast
-    /// it.
+    /// Whether moderators took it down: only its creator sees it, and no player can
+    /// cast it.
     pub taken_down: bool,
     /// RFC 3339.
     pub created_at: String,

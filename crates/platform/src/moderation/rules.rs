@@ -60,7 +60,7 @@ const RULES: [(&str, &str, &str, &str); 10] = [
     ),
     (
         "copyright",
-        "Someone else's work",
+        "Copied work",
         "Publish only your own work, or work whose author allows it.",
         "Remove the work concerned, or show that its author allows it.",
     ),

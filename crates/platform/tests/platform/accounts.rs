@@ -77,7 +77,7 @@ async fn an_account_is_registered_and_opened_with_its_password() {
         ("Ada Lovelace", "correct horse batterx"),
         ("Ada Lovelace", "Correct horse battery"),
         ("Ada Lovelace", ""),
-        ("Nobody", PASSWORD),
+        ("Unknown", PASSWORD),
         ("", PASSWORD),
         ("Frolic", PASSWORD),
         ("Ada Lovelace", &"x".repeat(10_000)),

@@ -347,7 +347,7 @@ async fn unpublished_games_are_visible_only_to_their_creator() {
     );
 
     let ada = Creator {
-        login: platform.login("Someone").await,
+        login: platform.login("Cleo").await,
         ..ada
     };
     let games: CreatorGameList = ada.get("/api/creator/games").await;

@@ -117,7 +117,7 @@ async fn pages_tags_creators_and_etags() {
         ids("creator=FROLIC&per_page=1&sort=new&page=2").await,
         ("game-3".to_owned(), 6)
     );
-    assert_eq!(ids("creator=nobody").await.1, 0);
+    assert_eq!(ids("creator=unknown").await.1, 0);
     assert_eq!(ids("q=frolic").await.1, 6);
     let tags: TagList = platform.get_json("/api/tags").await;
     let tags: Vec<_> = tags

@@ -246,7 +246,7 @@ mod tests {
                 &["obby", "platformer"],
                 "Hop over the islands.",
             ),
-            game("Sunset Splash", &["shooter", "arena"], "Paint everybody."),
+            game("Sunset Splash", &["shooter", "arena"], "Paint the others."),
             game(
                 "The Moonlit Gem",
                 &["stealth", "puzzle"],

@@ -193,7 +193,7 @@ async fn enter(
         return Ok(PlaceOutcome::Stopping(server));
     }
     // Protects the row from the cleanup while its server starts. A running world is not cleaned up,
-    // so many joins into it need not wait for a write.
+    // so joins into it do not wait for a write.
     if platform.fleet().server(&spec.world_id).is_none() {
         worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
     }
