@@ -77,7 +77,7 @@ test('a single player gets bots that shoot', { timeout: 180_000 }, async () => {
       }),
     start,
   );
-  // Eventually someone is hit: the player, or a bot by another.
+  // Eventually a shot hits: the player, or another bot.
   await player.until(() => window.__frolic.combat().drawn > 0, undefined, 120_000);
   assert.ok((await player.page.evaluate(bots)).length <= 3);
   assert.deepEqual(player.page.complaints, []);

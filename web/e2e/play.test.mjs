@@ -72,7 +72,7 @@ test('two players in one world see each other move', async () => {
     [adaId, x, z],
   );
 
-  // Once she stands still, both pages agree on the position. A correction may still move her slightly.
+  // Once her character has stopped, both pages agree on the position. A correction may still move her slightly.
   for (;;) {
     const stands = await ada.until(() => {
       const own = window.__frolic.entities().find((entity) => entity.own);

@@ -61,7 +61,7 @@ export class Player {
   }
 
   /**
-   * Waits until the character stands still and the server has processed every key released so far: it
+   * Waits until the character has stopped and the server has processed every key released so far: it
    * repeats the last input it received, so a connection that is cut earlier leaves the character walking.
    */
   async settled() {

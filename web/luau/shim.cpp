@@ -58,7 +58,7 @@ struct Slot {
 struct Vm {
     size_t used = 0;
     size_t soft = 0;    // past this a full collection decides
-    size_t relaxed = 0; // the same while another script is to blame
+    size_t relaxed = 0; // the same while another script causes the excess
     size_t hard = 0;    // past this the allocator refuses user code
     size_t cap = 0;     // soft or relaxed
     int hoarder = -1;   // the memory category to blame, if any

@@ -54,7 +54,7 @@ export class PlayerInput {
   /** `isEnabled` is evaluated on every access, so that input is never enabled while a menu is open. */
   constructor(private readonly isEnabled: () => boolean = () => true) {}
 
-  /** False while a menu or the chat has keyboard focus: the character stands still. */
+  /** False while a menu or the chat has keyboard focus: the character does not move. */
   get enabled(): boolean {
     return this.isEnabled();
   }

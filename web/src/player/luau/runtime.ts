@@ -14,7 +14,7 @@ const OFFENCES_MAX = 5;
 /** A script that still holds more than this share of memory after an out-of-memory stop is disabled. */
 const HOARD_SHARE = 0.75;
 const STOPS_PER_CALL_MAX = 16;
-/** So many slow calls of an instance, without a tick that is not slow in between, count as a stop. */
+/** Consecutive slow calls of an instance that count as a stop; a tick without one ends the sequence. */
 const SLOW_CALLS_MAX = 10;
 const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
