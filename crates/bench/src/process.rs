@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 pub use cpu::CpuTimes;
 
-/// What a child takes over from the environment: nothing that is a setting, or a developer's
+/// Environment variables that a child inherits: none of them is a setting, or a developer's
 /// database would be measured.
 const PASSED_ON: [&str; 6] = [
     "PATH",

@@ -47,7 +47,7 @@ pub struct FromClients {
     pub players: u32,
 }
 
-/// What one script costs.
+/// Costs of one script.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScriptFigures {
     /// Path of the script; `@builtin` is the engine's own part.
@@ -81,7 +81,7 @@ pub struct ConsoleReport {
     pub scripts: Vec<ScriptFigures>,
 }
 
-/// Whose `print` and `warn` output a world requests. Errors are always reported.
+/// The players whose `print` and `warn` output a world requests. Errors are always reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientPrints {
     /// All players': the creator has the console open, or plays a game in

@@ -221,7 +221,7 @@ fn is_link(word: &[char]) -> bool {
     if word.contains("://") || word.starts_with("www.") {
         return true;
     }
-    // What precedes a path, a port or the end of a sentence.
+    // The part before a path, a port or the end of a sentence.
     let host = word.split(['/', ':', '?']).next().unwrap_or_default();
     let host = host.trim_matches(|c: char| !c.is_alphanumeric());
     let Some((name, end)) = host.rsplit_once('.') else {

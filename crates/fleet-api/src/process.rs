@@ -98,7 +98,7 @@ pub struct Heartbeat {
     pub script_errors: u32,
 }
 
-/// What the control plane answers to a heartbeat.
+/// An instruction in the answer to a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FleetAction {
@@ -113,7 +113,7 @@ pub enum FleetAction {
 /// Answer to a heartbeat.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HeartbeatReply {
-    /// What to do next.
+    /// The instruction.
     pub action: FleetAction,
     /// Players who were suspended from all worlds; most are in another one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -82,21 +82,21 @@ pub enum StoreAction {
     Remove(StoreKey),
     /// Lists keys in order (a list, and the last key where there are more).
     List {
-        /// Whose, and what the keys start with.
+        /// The owner, and the prefix of the keys.
         prefix: StoreKey,
         /// Only those after this one.
         after: Option<String>,
     },
     /// Sets a score (nothing).
     RankSet {
-        /// Whose.
+        /// The owner of the data.
         at: RankKey,
         /// The score.
         score: f64,
     },
     /// Adds to a score; a missing one is 0 (the sum).
     RankIncrement {
-        /// Whose.
+        /// The owner of the data.
         at: RankKey,
         /// How much.
         by: f64,
@@ -114,7 +114,7 @@ pub enum StoreAction {
     },
     /// A rank (rank and score; nil when not in it).
     RankOf {
-        /// Whose.
+        /// The owner of the data.
         at: RankKey,
         /// Which end.
         best: Best,

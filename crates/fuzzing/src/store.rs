@@ -25,7 +25,7 @@ pub fn scene(bytes: &[u8]) {
     let Ok(scene) = Scene::parse(bytes, &limits()) else {
         return;
     };
-    // What a world runs, and what its clients receive: a scene of format 1.
+    // The scene that a world runs and its clients receive: of format 1.
     let expanded = scene.clone().expand();
     frolic_sim::scene::load(&expanded);
     let for_clients = expanded.for_clients().to_canonical_json();

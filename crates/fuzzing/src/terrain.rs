@@ -34,7 +34,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What decodes is written again to the same chunks.
+/// Decoded chunks are the same after they are written and read again.
 pub fn edits(bytes: &[u8]) {
     let Ok(edits) = Edits::from_bytes(bytes) else {
         return;

@@ -40,7 +40,7 @@ const TOOL_FILES: [&str; 15] = [
 ];
 const TOOL_FOLDERS: [&str; 4] = ["DevPackages", "Packages", "ServerPackages", "node_modules"];
 
-/// What becomes of a file.
+/// How a file of the folder is treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// It is in the package under this path.
@@ -56,7 +56,7 @@ pub enum Placement {
 pub struct Layout {
     /// Folders and files, and where they are in the package; the longest first.
     mounts: Vec<(String, String)>,
-    /// What the projects of packages take as their content, by folder.
+    /// Content folders of the projects of packages, by folder.
     nested: BTreeMap<String, String>,
 }
 
@@ -94,7 +94,7 @@ impl Layout {
         FOLDERS.contains(&name) || self.mounts.iter().any(|(from, _)| is_mounted(from))
     }
 
-    /// What becomes of the file at a path below the folder.
+    /// How the file at a path below the folder is treated.
     pub fn place(&self, path: &str) -> Placement {
         let name = path.rsplit('/').next().unwrap_or(path);
         if is_backup(name) {
@@ -209,7 +209,7 @@ fn ending(path: &str) -> &str {
     ""
 }
 
-/// What editors and systems leave behind.
+/// Files that editors and operating systems create.
 fn is_backup(name: &str) -> bool {
     let ends = [
         "~", ".swp", ".swo", ".swx", ".bak", ".orig", ".rej", ".tmp", ".crswap",
@@ -323,7 +323,7 @@ mod tests {
         }
         assert!(layout.has_folder("src"));
         assert_eq!(layout.place("src/other/A.luau"), Placement::LeftOut);
-        // What is no project changes nothing.
+        // A file that is no project has no effect.
         for odd in [
             &b"{"[..],
             b"[]",

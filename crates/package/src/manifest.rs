@@ -28,7 +28,7 @@ pub struct Manifest {
     pub bundles: BTreeMap<String, Vec<String>>,
 }
 
-/// What the store shows of a game.
+/// Properties of a game for the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GameInfo {
@@ -51,7 +51,7 @@ pub struct GameInfo {
     /// Path of a picture below assets/, 16:9.
     #[serde(default)]
     pub thumbnail: Option<String>,
-    /// Who can see it in the store.
+    /// Its visibility in the store.
     #[serde(default)]
     pub visibility: Visibility,
 }
@@ -64,7 +64,7 @@ fn default_max_players() -> u32 {
     50
 }
 
-/// Who can find a game.
+/// The users who can find a game.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
@@ -77,7 +77,8 @@ pub enum Visibility {
     Private,
 }
 
-/// What a game's scripts may use. All off unless declared, so that players see it in the store.
+/// Capabilities of a game's scripts. All are off unless declared, so that players see them in the
+/// store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Capabilities {

@@ -29,13 +29,13 @@ pub struct Package {
     pub remotes: BTreeMap<String, Remote>,
     /// Spells that ship with the game, by id.
     pub spells: BTreeMap<String, SpellSettings>,
-    /// What is solid of the assets that mesh shapes of the scene name, by path.
+    /// Solid triangles of the assets that mesh shapes of the scene name, by path.
     pub meshes: BTreeMap<String, Arc<Triangles>>,
     /// All files by path, game.toml and scene.json among them.
     pub files: BTreeMap<String, Vec<u8>>,
     /// SHA-256 of the archive in hexadecimal: the identity of this version.
     pub revision: String,
-    /// What is allowed but probably not meant; no errors.
+    /// Warnings only: valid, but probably unintended.
     pub warnings: Report,
 }
 
@@ -73,7 +73,7 @@ impl Package {
         // Checked before it is packed: problems of the files matter more than those of packing.
         let mut package = Package::checked(files, limits, String::new())?;
         let archive = pack(&package.files)?;
-        // What is packed must load again: the same limits, the ratio among them.
+        // The archive must load again: the same limits apply, including the ratio.
         archive::check_packed(&archive, limits)?;
         package.revision = sha256_hex(&archive);
         Ok((package, archive))
@@ -142,7 +142,7 @@ impl Package {
 /// Reads only game.toml of a zip that was made by [`pack`].
 ///
 /// # Errors
-/// What is wrong with the archive or the manifest.
+/// All problems of the archive or the manifest.
 pub fn manifest_of(archive: &[u8], limits: &Limits) -> Result<Manifest, Report> {
     let bytes = archive::read_one(archive, "game.toml", limits)?;
     Manifest::parse(&bytes, limits)

@@ -21,14 +21,14 @@ pub struct Remote {
     pub rate: Option<f64>,
     /// Messages that may come at once.
     pub burst: Option<f64>,
-    /// What it is for.
+    /// Its purpose.
     pub about: String,
 }
 
 /// Reads remotes.toml.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// An error in a declaration, and its place.
 pub(crate) fn parse(bytes: &[u8]) -> Result<BTreeMap<String, Remote>, Problem> {
     let error = |message: String| Problem::error(Rule::InvalidValue, FILE, message);
     let text = std::str::from_utf8(bytes).map_err(|_| error("is not UTF-8 text".into()))?;

@@ -1,4 +1,4 @@
-//! Scripts in plain language and the Luau that was made of them.
+//! Scripts in plain language and the Luau that was generated from them.
 //!
 //! `Door.soul` is what the creator writes, `Door.soul.luau` beside it is what
 //! runs. A line near its top says which text it was made from, so that a
@@ -6,7 +6,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// What the line with the hash begins with.
+/// Start of the line with the hash.
 const MARK: &str = "-- Made from ";
 /// Lines among which it is: the first may be a `--@context` directive.
 const HEAD_LINES: usize = 2;

@@ -17,7 +17,7 @@ const ID_BYTES_MAX: usize = 64;
 pub struct SpellSettings {
     /// Name to show; its id when left out.
     pub name: String,
-    /// What it does.
+    /// Its effect.
     pub description: String,
     /// Seconds until the same player can cast it again.
     pub cooldown_s: f32,

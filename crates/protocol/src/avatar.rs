@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Rgb {
     }
 }
 
-/// What is on its head.
+/// The hat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "snake_case")]
@@ -65,7 +65,7 @@ pub enum Hat {
     Horns,
 }
 
-/// What its face says.
+/// The expression of the face.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "snake_case")]

@@ -43,7 +43,7 @@ pub const SCENE_DEFINITION: u16 = 0;
 pub struct EntityState {
     /// Its network id.
     pub id: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: EntityKind,
     /// Its appearance: [`SCENE_DEFINITION`], or a definition of the world (prefabs
     /// in the order of their names, counted from 1, then others).
@@ -141,7 +141,7 @@ pub enum Difference<'a> {
     Removed(u32),
 }
 
-/// What changed between two sets, both in order of ids.
+/// The changes between two sets, both in order of ids.
 pub fn differences<'a>(
     old: &'a [EntityState],
     new: &'a [EntityState],

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 pub struct NumberedInput {
     /// The client's count.
     pub seq: u32,
-    /// What the player wanted in that tick.
+    /// The input of the player in that tick.
     pub input: CharacterInput,
 }
 

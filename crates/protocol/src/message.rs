@@ -126,7 +126,7 @@ pub enum ClientMessage {
     ScriptVerify {
         /// Which script; `@manifest` for all that run at the start.
         path: String,
-        /// What the client computed.
+        /// The result of the client.
         hash: String,
         /// Whether it matched the manifest.
         success: bool,
@@ -353,7 +353,7 @@ pub enum ServerMessage {
     InvokeResult {
         /// From the invoke.
         id: u32,
-        /// What the function returned.
+        /// The result of the function.
         result: Result<Args, String>,
     },
     /// A chat message.

@@ -25,9 +25,9 @@ pub enum PacketError {
     /// Longer than the receiver accepts.
     #[error("a message of {bytes} bytes is longer than {max}")]
     TooLong {
-        /// What the sender announced.
+        /// The announced length.
         bytes: usize,
-        /// What is allowed.
+        /// The maximum.
         max: usize,
     },
     /// Not a message of this protocol.

@@ -103,7 +103,7 @@ pub struct ProjectileHit {
     pub weapon: u16,
     /// The shooter's character, or 0.
     pub shooter: u32,
-    /// What it hit; 0 when it ended by itself, or something that has no id.
+    /// The entity that it hit; 0 when it ended by itself, or something that has no id.
     pub target: u32,
     /// Whether it hit anything at all.
     pub met: bool,

@@ -26,7 +26,7 @@ pub const MANIFEST_PATH: &str = "@manifest";
 /// A bundle's path in requests and chunks is this and its name.
 pub const BUNDLE_PREFIX: &str = "@bundle/";
 
-/// What a client knows of one script before it requests it.
+/// A script in the list: the facts that a client has before it requests the script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptEntry {

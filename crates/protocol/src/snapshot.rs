@@ -33,7 +33,7 @@ pub struct SnapshotHeader {
     pub own: Option<OwnState>,
 }
 
-/// What a client learns about itself.
+/// The state of a client's own character.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnState {
     /// The last input of this client that the simulation used.

@@ -37,13 +37,13 @@ pub enum TerrainShape {
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TerrainOp {
-    /// What happens.
+    /// The action.
     pub action: TerrainAction,
     /// The middle of the shape, in metres.
     pub center: [f32; 3],
     /// Its form.
     pub shape: TerrainShape,
-    /// What to add or paint with.
+    /// Material to add or paint with.
     pub material: Option<String>,
 }
 
@@ -83,7 +83,7 @@ impl From<OpError> for TerrainOpError {
 pub struct TerraformApplied {
     /// Its position in the world's history.
     pub seq: u64,
-    /// What was done.
+    /// The operation.
     pub op: TerrainOp,
     /// The chunks that changed, with their new versions. A client with the previous
     /// version applies the same operation; otherwise the chunk is sent whole.

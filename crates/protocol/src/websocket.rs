@@ -10,7 +10,7 @@ const CONTROL_BYTES_MAX: usize = 125;
 /// The longest header: two bytes, a length of eight and a mask.
 const HEADER_BYTES_MAX: usize = 14;
 
-/// What a client sent.
+/// A message of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming<'bytes> {
     /// A binary message.
@@ -33,7 +33,7 @@ pub enum FrameError {
     /// Longer than the receiver accepts.
     #[error("a message may have at most {max} bytes")]
     TooLong {
-        /// What is allowed.
+        /// The maximum.
         max: usize,
     },
     /// A text that is not UTF-8.

@@ -23,7 +23,7 @@ pub struct ComponentProblem {
     pub field: Option<String>,
     /// The rule that was broken.
     pub rule: Rule,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 

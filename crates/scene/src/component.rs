@@ -30,7 +30,7 @@ pub enum Merge {
 pub enum Reader {
     /// The simulation on the server, and its prediction in clients.
     Simulation,
-    /// What clients draw.
+    /// The view of clients.
     Drawing,
     /// Scripts.
     Scripts,
@@ -178,7 +178,7 @@ macro_rules! components {
                 match self {$(ComponentKind::$kind => $crate::component::Merge::$merge,)*}
             }
 
-            /// What reads it.
+            /// The parts of Frolic that read it.
             pub fn read_by(self) -> &'static [$crate::component::Reader] {
                 match self {
                     $(ComponentKind::$kind => &[$($crate::component::Reader::$reader),*],)*

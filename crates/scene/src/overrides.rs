@@ -12,8 +12,8 @@ pub type Fields = BTreeMap<String, Value>;
 /// Two ways to write one thing: setting either replaces both.
 const ALTERNATIVES: [[&str; 2]; 1] = [["rotation", "rotation_degrees"]];
 
-/// What an entity changes of the components of its prefab, field by field. Everything else stays
-/// the prefab's, so a later change of the prefab arrives.
+/// Fields of its prefab's components that an entity overrides. All other fields remain those of
+/// the prefab, so that later changes of the prefab take effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides(BTreeMap<ComponentKind, Fields>);
 

@@ -28,7 +28,7 @@ const COMPONENT_BYTES_MAX: usize = 64 << 10;
 /// More members than any object of the format has.
 const MEMBERS_MAX: usize = 64;
 
-/// Tells whether a path is a file of the package; scenes read without their package have none.
+/// Whether a path is a file of the package; scenes read without their package have none.
 pub(crate) type FileLookup<'f> = Option<&'f dyn Fn(&str) -> bool>;
 
 impl Scene {
@@ -103,12 +103,12 @@ struct Reader<'t, 'l> {
     limits: &'l Limits,
     is_file: FileLookup<'l>,
     report: Report,
-    /// What is being read; problems name it.
+    /// The part of the scene that is being read; problems name it.
     subject: Subject,
     format: u32,
-    /// What is below the root of each prefab whose tree is in order.
+    /// The parts below the root of each prefab whose tree is valid.
     parts: BTreeMap<String, Rc<prefabs::Parts>>,
-    /// Prefabs whose tree is not.
+    /// Prefabs whose tree is invalid.
     broken: BTreeSet<String>,
 }
 
@@ -421,7 +421,7 @@ impl<'t> Reader<'t, '_> {
         let all = combined.as_ref().unwrap_or(&components);
         let mut problems = all.check();
         if let Some(base) = base.filter(|_| !problems.is_empty()) {
-            // What is wrong in the prefab has been reported there.
+            // Problems of the prefab have been reported there.
             let known = base.check();
             problems.retain(|problem| !known.contains(problem));
         }

@@ -128,7 +128,7 @@ pub struct Problem {
     /// The part of the scene that the problem is about.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What is wrong and what to do.
+    /// The error, and how to correct it.
     pub message: String,
 }
 
@@ -252,7 +252,7 @@ impl Report {
         }
         self.omitted += 1;
         let is_warning = |problem: &Problem| problem.severity == Severity::Warning;
-        // What refuses the package must not be hidden behind what does not.
+        // Errors must not be hidden behind warnings.
         match self.problems.iter().rposition(is_warning) {
             Some(index) if !is_warning(&problem) => {
                 self.problems.remove(index);

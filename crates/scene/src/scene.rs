@@ -20,9 +20,9 @@ pub const SCENE_FORMAT: u32 = 2;
 pub struct Scene {
     /// 1 to [`SCENE_FORMAT`].
     pub format: u32,
-    /// What scripts can spawn and entities can start from, by name.
+    /// Templates that scripts spawn and entities start from, by name.
     pub prefabs: BTreeMap<String, Prefab>,
-    /// What is in the world at its start, in the order of the file.
+    /// The entities at the start of the world, in the order of the file.
     pub entities: Vec<SceneEntity>,
     /// The ground, where it is made of blocks.
     pub terrain: Option<Terrain>,
@@ -31,9 +31,9 @@ pub struct Scene {
 /// A named tree of components to make entities from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prefab {
-    /// What each entity made from it starts with.
+    /// The initial components of each entity made from it.
     pub components: Components,
-    /// What is below each entity made from it. Format 1 has none.
+    /// The children of each entity made from it. Format 1 has none.
     pub children: Vec<PrefabChild>,
 }
 
@@ -46,13 +46,13 @@ pub struct PrefabChild {
     pub prefab: Option<String>,
     /// Its own components, and those that combine with the prefab's by value.
     pub components: Components,
-    /// What it changes of that prefab's components.
+    /// Fields of that prefab's components that it overrides.
     pub overrides: Overrides,
-    /// What is below it.
+    /// Its children.
     pub children: Vec<PrefabChild>,
 }
 
-/// What an entity records about a child of its prefab.
+/// An entity's record of a child of its prefab.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InstanceChild {
     /// The id of the entity that the child makes: unique like [`SceneEntity::id`], and the same
@@ -60,7 +60,7 @@ pub struct InstanceChild {
     pub id: u32,
     /// Components that the child of the prefab does not have, and those that combine by value.
     pub components: Components,
-    /// What the instance changes of the child's components.
+    /// Fields of the child's components that the instance overrides.
     pub overrides: Overrides,
 }
 
@@ -69,7 +69,7 @@ pub struct InstanceChild {
 pub struct SceneEntity {
     /// Unique in the scene, 1 to [`SceneEntity::ID_MAX`]; also the net id of the entity.
     pub id: u32,
-    /// What scripts find it by; several entities may share a name.
+    /// Its name for scripts; several entities may share one.
     pub name: String,
     /// Id of the entity whose Transform this one's is relative to.
     pub parent: Option<u32>,
@@ -77,9 +77,9 @@ pub struct SceneEntity {
     pub prefab: Option<String>,
     /// Its own components; see [`Scene::resolved`] for how they combine with the prefab's.
     pub components: Components,
-    /// What it changes of its prefab's components, field by field. Format 1 has none.
+    /// Fields of its prefab's components that it overrides. Format 1 has none.
     pub overrides: Overrides,
-    /// What it records about the children of its prefab, by their path of names, such as
+    /// Its records of the children of its prefab, by their path of names, such as
     /// `Crown/Lamp`. Format 1 has none.
     pub children: BTreeMap<String, InstanceChild>,
 }

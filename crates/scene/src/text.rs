@@ -98,7 +98,7 @@ fn floor_char_boundary(text: &str, offset: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// What an error message may show of a hostile text: no control characters, not too long.
+/// A hostile text for an error message: without control characters, and shortened.
 pub fn shown(text: &str) -> String {
     const CHARS_MAX: usize = 80;
     let mut out: String = text
@@ -119,7 +119,7 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// [`NAME_BYTES_MAX`] bytes of UTF-8 in which every character [`is_visible`].
 ///
 /// # Errors
-/// What is wrong, as the rest of a sentence about the name.
+/// The error, as the rest of a sentence about the name.
 pub fn check_name(name: &str) -> Result<(), &'static str> {
     const { assert!(NAME_BYTES_MAX == 64, "the message names it") };
     if name.is_empty() || name.len() > NAME_BYTES_MAX {

@@ -19,13 +19,13 @@ use serde::{Deserialize, Serialize};
 pub struct Page {
     /// As scripts see it.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub kind: PageKind,
     /// Where it exists.
     pub side: Side,
     /// One or two sentences.
     pub about: String,
-    /// What `game.toml` must declare before scripts may use it.
+    /// The capability that `game.toml` must declare before scripts may use it.
     #[serde(default)]
     pub capability: Option<String>,
     /// Other names of the same table.
@@ -39,7 +39,7 @@ pub struct Page {
     pub members: Vec<Member>,
 }
 
-/// What a page describes.
+/// The content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "api.ts"))]
@@ -74,7 +74,7 @@ pub enum Side {
 pub struct Member {
     /// As scripts write it.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub kind: MemberKind,
     /// Narrower than the page's, if given.
     #[serde(default)]
@@ -96,7 +96,7 @@ pub struct Member {
     pub example: Option<String>,
 }
 
-/// What a member is.
+/// The kind of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "api.ts"))]

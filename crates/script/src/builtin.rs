@@ -131,7 +131,7 @@ fn compile_all(lists: &[Files], context: RunContext) -> Vec<CompiledScript> {
         .collect()
 }
 
-/// What exists on one side only, so that the other one can report it:
+/// Members that exist on one side only, so that the other side can report it:
 /// `engine.side_libraries.UI` and `engine.sides.World.Spawn`.
 fn sides() -> String {
     let name_of = |side: Side| match side {

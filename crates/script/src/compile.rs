@@ -66,7 +66,7 @@ pub struct CompileError {
     pub path: String,
     /// The line, from 1.
     pub line: u32,
-    /// What is wrong with it.
+    /// The error.
     pub message: String,
 }
 

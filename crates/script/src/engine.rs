@@ -59,7 +59,7 @@ pub enum PlayerProperty {
     Team,
 }
 
-/// What to spawn.
+/// The source of a spawned entity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpawnSource {
     /// A prefab of the scene, by name.
@@ -71,7 +71,7 @@ pub enum SpawnSource {
 /// One `World.Spawn`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpawnRequest {
-    /// What to spawn.
+    /// The prefab or the components.
     pub source: SpawnSource,
     /// Position; the prefab's by default.
     pub position: Option<[f32; 3]>,

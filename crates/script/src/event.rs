@@ -57,14 +57,14 @@ pub enum ScriptEvent {
     TriggerEnter {
         /// The trigger.
         entity: EntityId,
-        /// What entered.
+        /// The entity that entered.
         other: EntityId,
     },
     /// An entity left a trigger's volume.
     TriggerExit {
         /// The trigger.
         entity: EntityId,
-        /// What left.
+        /// The entity that left.
         other: EntityId,
     },
     /// Two solid entities came into contact.

@@ -53,7 +53,7 @@ pub(crate) struct Host {
     pub entities: OnceCell<Entities>,
 }
 
-/// What scripts have used of this tick's and this second's quota.
+/// Use of the quotas of this tick and this second by scripts.
 #[derive(Default)]
 pub(crate) struct Quota {
     pub spawning: spawning::Spawning,

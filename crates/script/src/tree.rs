@@ -21,7 +21,7 @@ pub struct ModuleTree {
     files: BTreeMap<String, String>,
 }
 
-/// What a script requires, as far as it can be determined statically.
+/// Modules that a script requires, as far as they can be determined statically.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requires {
     /// Files of modules.
@@ -41,7 +41,7 @@ impl ModuleTree {
         Self { files }
     }
 
-    /// What the script at `path` requires.
+    /// Modules that the script at `path` requires.
     pub fn requires(&self, path: &str, source: &str) -> Requires {
         let mut found = Requires::default();
         for wanted in scan::requires(source) {

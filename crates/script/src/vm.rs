@@ -48,7 +48,7 @@ pub struct Usage {
     pub cuts: u64,
 }
 
-/// What one script has cost since the world started.
+/// Costs of one script since the world started.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptCost {
     /// The script; `@builtin` is the engine's own part.

@@ -42,11 +42,11 @@ pub struct StepCache {
     pieces: Vec<Solid>,
     /// Buffer of tree queries.
     found: Vec<u32>,
-    /// What the last step touched.
+    /// Contacts of the last step.
     touches: Vec<Touch>,
 }
 
-/// What a character touched in its last step.
+/// A contact of a character in its last step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Touch {
     /// The entity of the solid.
@@ -86,7 +86,7 @@ struct Rest {
 }
 
 impl StepCache {
-    /// What the last computed step touched, each entity once. The step of a
+    /// Contacts of the last computed step, one per entity. The step of a
     /// character at rest is skipped; it would touch the same.
     pub fn touches(&self) -> &[Touch] {
         &self.touches

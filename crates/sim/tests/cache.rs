@@ -55,7 +55,7 @@ fn build<'a>(pieces: impl Iterator<Item = &'a Piece>) -> CollisionWorld {
     world
 }
 
-/// What a player does for a while: often nothing, so that characters come to rest.
+/// Inputs of a player: often none, so that characters come to rest.
 fn intent(random: &mut Random) -> CharacterInput {
     if random.below(3) == 0 {
         let looking = CharacterInput::new(0.0, 0.0, random.range(-3.0, 3.0), 0.0, Buttons::FIRE);
@@ -191,7 +191,7 @@ fn a_cache_knows_its_world() {
     }
 }
 
-/// Who rests by one set of rules may not by another.
+/// A character at rest with one set of parameters may move with another.
 #[test]
 fn a_cache_knows_its_rules() {
     let world = build(scene(&mut Random::new(1), 0).iter());

@@ -1,4 +1,4 @@
-//! What a character does in small scenes, step by step.
+//! Characters in small scenes, step by step.
 
 use frolic_sim::{
     Buttons, CharacterInput, CharacterParams, CharacterState, CollisionWorld, Pose, Shape, Vec3,

@@ -21,10 +21,10 @@ use crate::grid::ChunkPos;
 pub const EDITS_BYTES_MAX: usize = 3 << 20;
 /// Memory that its chunks may take: a short file can hold many large chunks.
 const HEAP_BYTES_MAX: usize = 128 << 20;
-/// What a file begins with; the last byte is the version of the format.
+/// Start of a file; the last byte is the version of the format.
 const MARK: &[u8; 5] = b"FRTE\x01";
 
-/// Chunks that replace what generator and operations make.
+/// Chunks that replace those of generator and operations.
 #[derive(Clone, Debug, Default)]
 pub struct Edits {
     chunks: Arc<BTreeMap<ChunkPos, Chunk>>,
@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for Edits {
     }
 }
 
-/// What is left of the file.
+/// The rest of the file.
 struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {

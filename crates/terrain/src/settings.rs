@@ -35,7 +35,7 @@ pub struct Settings {
     /// Metres along a block: 0.25, 0.5, 1, 2 or 4.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub block: f32,
-    /// What generates the initial terrain.
+    /// The generator of the initial terrain.
     #[serde(default)]
     pub generator: Generator,
     /// Materials that players may build with; all by default.
@@ -59,7 +59,7 @@ pub struct Settings {
     /// Initial changes, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ops: Vec<Op>,
-    /// Chunks that replace what `generator` and `ops` make. A package has them in
+    /// Chunks that replace those of `generator` and `ops`. A package has them in
     /// `terrain/edits.bin`; clients receive them here.
     #[serde(default, skip_serializing_if = "Edits::is_empty")]
     pub edits: Edits,
@@ -203,7 +203,7 @@ fn is_none(value: &f32) -> bool {
 pub struct SettingsProblem {
     /// The key in the settings.
     pub key: &'static str,
-    /// What is wrong, and what would be right.
+    /// The error, and the valid values.
     pub message: String,
 }
 

@@ -32,7 +32,7 @@ impl Graph {
             let mut names = BTreeSet::new();
             paths(&source.tokens, source.path.len(), &mut names);
             for name in names {
-                // What the root exports belongs to the module that defines it.
+                // A name that the root exports belongs to the module that defines it.
                 let target = if graph.edges.contains_key(&name) {
                     Some(&name)
                 } else {

@@ -38,7 +38,7 @@ pub struct Rule<'a> {
     /// The section of the exceptions.
     pub section: &'a str,
     pub limit: usize,
-    /// What is counted, in the plural.
+    /// The counted things, in the plural.
     pub unit: &'a str,
     pub advice: &'a str,
 }

@@ -1,4 +1,4 @@
-//! What hundreds of players with the whole client core need.
+//! Hundreds of players with the whole client core.
 
 use std::time::{Duration, Instant};
 

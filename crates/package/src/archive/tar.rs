@@ -12,7 +12,7 @@ use frolic_scene::text::shown;
 
 /// Long names come in entries of their own; no allowed path is anywhere near this.
 const LONG_NAME_BYTES_MAX: u64 = 8 << 10;
-/// What tar adds to each file: a header, padding, maybe a long name.
+/// Bytes that tar adds to each file: a header, padding, possibly a long name.
 const OVERHEAD_BYTES_PER_ENTRY: u64 = 4 << 10;
 
 pub(super) fn read(stream: impl Read, packed_bytes: u64, limits: &Limits) -> Result<Files, Report> {

@@ -19,7 +19,7 @@ const DESCRIPTION_CHARS_MAX: usize = 2_000;
 const ID_CHARS_MAX: usize = 40;
 const TAGS_MAX: usize = 10;
 const MAX_PLAYERS: RangeInclusive<u32> = 1..=1_000;
-/// What can be declared and gives scripts nothing (yet).
+/// Capabilities that can be declared and have no effect yet.
 const INERT_CAPABILITIES: [&str; 2] = ["teleport", "http"];
 const BUNDLES_MAX: usize = 100;
 const BUNDLE_SCRIPTS_MAX: usize = 1_000;

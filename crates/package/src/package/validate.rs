@@ -34,7 +34,7 @@ pub(crate) const DOCUMENTS: [&str; 5] = [
 pub(super) const TERRAIN_EDITS: &str = "terrain/edits.bin";
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// What is read of a package's files; the report holds warnings only.
+/// Content of a package's files; the report holds warnings only.
 pub(super) struct Checked {
     pub manifest: Manifest,
     pub scene: Scene,

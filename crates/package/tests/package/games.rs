@@ -62,7 +62,7 @@ fn the_scenes_of_the_sample_games_are_saved_scenes() {
     }
 }
 
-/// What the README of the obby promises to end-to-end tests.
+/// Facts in the README of the obby that end-to-end tests rely on.
 #[test]
 fn the_obby_keeps_its_landmarks() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby");

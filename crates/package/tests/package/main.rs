@@ -1,4 +1,4 @@
-//! What the crate promises about whole packages: hostile ones, packing, and the sample games.
+//! Whole packages: hostile ones, packing, and the sample games.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod fixtures;

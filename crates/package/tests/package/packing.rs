@@ -30,7 +30,7 @@ fn a_soul_needs_the_luau_that_was_made_of_it() {
     }
     let package = with(Some(&made), soul).unwrap();
     let scripts: Vec<&str> = package.scripts().map(|(path, _)| path).collect();
-    // What is described does not run; what was made of it does.
+    // The description does not run; the Luau that was generated from it does.
     let expected = ["ServerScriptService/Main.luau", "Workspace/Door.soul.luau"];
     assert_eq!(scripts, expected);
     let script = package.scene.entities[1]

@@ -61,7 +61,7 @@ const CAUSE_CHARS_MAX: usize = 160;
 /// Reads one command.
 ///
 /// # Errors
-/// What is wrong with it, with its `seq` where that could be read.
+/// The error, with the `seq` of the command where it could be read.
 pub fn parse(text: &str) -> Result<Command, CommandError> {
     let envelope: serde_json::Map<String, Json> = serde_json::from_str(text).map_err(|cause| {
         let Glance { seq, counts } = glance(text);
@@ -228,7 +228,7 @@ pub fn glance(text: &str) -> Glance {
     }
 }
 
-/// What a client sent, cut to what fits an error message.
+/// The text of a client, shortened for an error message.
 fn cut(text: &str, chars_max: usize) -> String {
     text.chars().take(chars_max).collect()
 }

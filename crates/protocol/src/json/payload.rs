@@ -208,7 +208,7 @@ pub struct TerrainOpPayload {
     pub radius: Option<f32>,
     /// Of a box, in metres along x, y and z; this or `radius`.
     pub size: Option<[f32; 3]>,
-    /// What to add or paint with.
+    /// Material to add or paint with.
     pub material: Option<String>,
 }
 

@@ -80,9 +80,9 @@ pub struct JsonHeader {
 pub struct SnapshotView<'a> {
     /// Tick, baseline and acknowledged input.
     pub header: JsonHeader,
-    /// What the client has; empty without a baseline.
+    /// The state that the client has; empty without a baseline.
     pub baseline: &'a [EntityState],
-    /// What it should have.
+    /// The state that it should have.
     pub current: &'a [EntityState],
     /// Ids to skip now, in order: they stay as in the baseline.
     pub left_out: &'a [u32],

@@ -32,7 +32,7 @@ pub struct CellVersion<'a> {
     pub entities: &'a [EntityState],
 }
 
-/// What the encoder queries from the world, only where needed.
+/// Queries of the encoder to the world, only where needed.
 pub trait CellSource {
     /// Encoded details of an entity.
     fn details(&self, id: u32) -> Vec<u8>;
@@ -212,7 +212,7 @@ pub struct CellContent {
     pub details: Vec<(u32, Vec<u8>)>,
 }
 
-/// What a decoder knows already.
+/// The state that a decoder has already.
 pub trait KnownCells {
     /// A cell's entities at a version.
     fn entities(&self, key: CellKey, version: u32) -> Option<&[EntityState]>;

@@ -30,7 +30,7 @@ const YAW_BITS: u32 = 12;
 const PITCH_BITS: u32 = 9;
 const YAW_DELTA_BITS: u32 = 6;
 
-/// What a client assumes of an entity before the first state.
+/// The state that a client assumes before it receives one.
 pub(super) fn blank(id: u32) -> EntityState {
     EntityState::new(id, EntityKind::Thing)
 }

@@ -28,7 +28,7 @@ fn other_bytes_are_another_version() {
     );
 }
 
-/// What two sides of any versions understand of each other.
+/// Messages that sides of any two versions can read.
 #[test]
 fn the_refusal_of_a_version_can_be_read_by_all() {
     let handshake = packet::single(&ClientMessage::Handshake {

@@ -1,4 +1,4 @@
-//! What entities refer to must exist: ids, parents, scripts and assets.
+//! References of entities must exist: ids, parents, scripts and assets.
 
 use std::collections::BTreeMap;
 

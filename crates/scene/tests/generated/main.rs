@@ -1,4 +1,4 @@
-//! What is generated from the declarations of components: the JSON Schema, the TypeScript types
+//! Output that is generated from the declarations of components: the JSON Schema, the TypeScript types
 //! and the creators' reference page. `cargo xtask codegen` runs the test that exports them.
 
 mod page;

@@ -1,4 +1,4 @@
-//! What scripts may send to players: bytes in a tick, and events on average,
+//! Limits of messages from scripts to players: bytes in a tick, and events on average,
 //! counted for each script, so that one that floods silences only itself.
 //! Counts alone decide, so a replay refuses the same.
 
@@ -10,10 +10,10 @@ use crate::limits::VmLimits;
 const EVENTS_AT_ONCE: u32 = 2_048;
 /// Events that one script may send to each player per tick on average.
 const EVENTS_PER_TICK: u32 = 32;
-/// What an event costs besides its name and arguments.
+/// Bytes of an event besides its name and arguments.
 const EVENT_BYTES: usize = 16;
 
-/// What scripts have sent, by the number of the script.
+/// Bytes and events that scripts have sent, by the number of the script.
 #[derive(Default)]
 pub(crate) struct Sending {
     bytes: usize,
