@@ -40,12 +40,12 @@ pub struct LearnSpell {
 pub enum OutsideRequest {
     /// Learn these.
     Learn {
-        /// What.
+        /// The spells.
         spells: Vec<LearnSpell>,
     },
     /// Forget these, by the name to cast them by.
     Forget {
-        /// What.
+        /// The names.
         spells: Vec<String>,
     },
     /// Cast a spell: with the character of this player, if they are connected.
