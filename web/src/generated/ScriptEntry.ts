@@ -2,7 +2,7 @@
 import type { RunContext } from "./RunContext";
 
 /**
- * What a client knows of one script before it requests it.
+ * A script in the list: the facts that a client has before it requests the script.
  */
 export type ScriptEntry = { 
 /**

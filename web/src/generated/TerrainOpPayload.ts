@@ -22,6 +22,6 @@ radius?: number | null,
  */
 size?: [number, number, number] | null, 
 /**
- * What to add or paint with.
+ * Material to add or paint with.
  */
 material?: string | null, };

@@ -9,7 +9,7 @@ export type Member = {
  */
 name: string, 
 /**
- * What it is.
+ * Its description.
  */
 kind: MemberKind, 
 /**
@@ -39,7 +39,7 @@ about: string,
 example: string | null, };
 
 /**
- * What a member is.
+ * The kind of a member.
  */
 export type MemberKind = "function" | "method" | "property" | "signal" | "callback";
 
@@ -52,7 +52,7 @@ export type Page = {
  */
 name: string, 
 /**
- * What it is.
+ * Its description.
  */
 kind: PageKind, 
 /**
@@ -64,7 +64,7 @@ side: Side,
  */
 about: string, 
 /**
- * What `game.toml` must declare before scripts may use it.
+ * The capability that `game.toml` must declare before scripts may use it.
  */
 capability: string | null, 
 /**
@@ -81,7 +81,7 @@ generic: string | null,
 member: Array<Member>, };
 
 /**
- * What a page describes.
+ * The content of a page.
  */
 export type PageKind = "library" | "class" | "record" | "globals";
 
