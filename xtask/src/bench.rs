@@ -15,7 +15,7 @@ use crate::progress::{Progress, Step};
 use crate::workspace::Workspace;
 use crate::{browser, dist};
 use results::Results;
-use scenarios::{DEBUG_BUILD, Program, Scenario, Wish};
+use scenarios::{DEBUG_BUILD, Program, Scenario, Selection};
 
 /// Runs the requested benchmarks, prints tables, and stores the figures.
 ///
@@ -23,12 +23,12 @@ use scenarios::{DEBUG_BUILD, Program, Scenario, Wish};
 /// Fails when a benchmark failed; the others are measured and stored
 /// regardless.
 pub fn run(workspace: &Workspace, progress: &Progress, args: &[String]) -> Result<()> {
-    let wish = Wish::of(args)?;
+    let selection = Selection::of(args)?;
     let frolic = dist::build(workspace, progress, "release")?;
     let mut results = Results::read(&workspace.root.join("bench/results.json"))?;
     let commit = commit(workspace);
     let mut failures = Vec::new();
-    for scenario in &wish.scenarios {
+    for scenario in &selection.scenarios {
         let measured = progress.step(&scenario.title, |step| {
             let output = step.run(&mut command(workspace, step, scenario, &frolic)?)?;
             let figures = last_json(&output).context("the benchmark printed no JSON")?;
@@ -40,12 +40,12 @@ pub fn run(workspace: &Workspace, progress: &Progress, args: &[String]) -> Resul
                     progress.say(&format!("     {warning}"));
                 }
                 // Written at once: a later failure costs nothing that is known.
-                results.keep(scenario, &commit, figures)?;
+                results.store(scenario, &commit, figures)?;
             }
             Err(error) => failures.push(format!("{}: {error:#}", scenario.title)),
         }
     }
-    for table in &wish.tables {
+    for table in &selection.tables {
         println!("{}", table.markdown(&results));
     }
     println!("figures are in bench/results.json");

@@ -50,9 +50,9 @@ pub fn read(folder: &Path, limits: &Limits) -> anyhow::Result<BTreeMap<String, V
 /// The sizes and times of a folder's files: when two are equal, nothing was
 /// saved between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look(Vec<(String, u64, Option<SystemTime>)>);
+pub struct FolderState(Vec<(String, u64, Option<SystemTime>)>);
 
-impl Look {
+impl FolderState {
     /// Looks at every file that [`read`] would read.
     ///
     /// # Errors

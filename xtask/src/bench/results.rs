@@ -34,7 +34,7 @@ impl Results {
     }
 
     /// Puts new figures in the place of the scenario's old ones, and writes.
-    pub fn keep(&mut self, scenario: &Scenario, commit: &str, figures: Value) -> Result<()> {
+    pub fn store(&mut self, scenario: &Scenario, commit: &str, figures: Value) -> Result<()> {
         let entry = entry(scenario, commit, figures);
         let known = self.entries.iter_mut();
         match known.into_iter().find(|known| known["id"] == entry["id"]) {
@@ -81,7 +81,7 @@ mod tests {
         let mut results = Results::read(&file).unwrap();
         for (id, figure) in [("a", 1), ("b", 2), ("a", 3)] {
             let figures = json!({ "players": figure });
-            results.keep(&scenario(id), "c0ffee", figures).unwrap();
+            results.store(&scenario(id), "c0ffee", figures).unwrap();
         }
         let read = Results::read(&file).unwrap();
         assert_eq!(read.entries.len(), 2);

@@ -44,14 +44,14 @@ impl Scenario {
 }
 
 /// The scenarios selected by a command line.
-pub struct Wish {
+pub struct Selection {
     /// To be run, each once.
     pub scenarios: Vec<Scenario>,
     /// To be printed.
     pub tables: Vec<Table>,
 }
 
-impl Wish {
+impl Selection {
     /// Nothing: everything. Else groups and ids; or flags, which describe a
     /// crowd of their own.
     ///
@@ -62,15 +62,15 @@ impl Wish {
             return Ok(Self::crowd_of(args));
         }
         let groups = groups();
-        let mut wish = Self {
+        let mut selection = Self {
             scenarios: Vec::new(),
             tables: Vec::new(),
         };
         if args.is_empty() {
             for group in groups {
-                wish.add(group);
+                selection.add(group);
             }
-            return Ok(wish);
+            return Ok(selection);
         }
         for word in args {
             let mut found: Vec<Group> = groups.clone();
@@ -81,9 +81,9 @@ impl Wish {
             if found.is_empty() {
                 bail!("no benchmark is called `{word}`; there are {}", names());
             }
-            found.into_iter().for_each(|group| wish.add(group));
+            found.into_iter().for_each(|group| selection.add(group));
         }
-        Ok(wish)
+        Ok(selection)
     }
 
     fn crowd_of(args: &[String]) -> Self {
@@ -303,8 +303,8 @@ mod tests {
 
     fn ids(args: &[&str]) -> Vec<String> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let wish = Wish::of(&args).unwrap();
-        wish.scenarios.into_iter().map(|s| s.id).collect()
+        let selection = Selection::of(&args).unwrap();
+        selection.scenarios.into_iter().map(|s| s.id).collect()
     }
 
     #[test]
@@ -321,7 +321,7 @@ mod tests {
         let source = include_str!("../../../crates/bench/src/command.rs");
         let (_, after) = source.split_once("enum Benchmark {").unwrap();
         let (variants, _) = after.split_once("\n}").unwrap();
-        let all = Wish::of(&[]).unwrap().scenarios;
+        let all = Selection::of(&[]).unwrap().scenarios;
         let mut hidden = false;
         let mut seen = 0;
         for line in variants.lines().map(str::trim) {
@@ -344,10 +344,13 @@ mod tests {
         assert_eq!(ids(&["density"]).len(), 5);
         assert_eq!(ids(&["all-400", "join"]), ["all-400", "join"]);
         let own = ["--players".to_owned(), "7".to_owned()];
-        let own = Wish::of(&own).unwrap();
+        let own = Selection::of(&own).unwrap();
         assert_eq!(own.scenarios[0].words, ["crowd", "--players", "7"]);
         assert_eq!(own.scenarios[0].id, "--players 7");
-        let error = Wish::of(&["al-400".to_owned()]).err().unwrap().to_string();
+        let error = Selection::of(&["al-400".to_owned()])
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains("all-400"), "{error}");
     }
 

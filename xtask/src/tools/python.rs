@@ -65,7 +65,7 @@ pub type Version = (u32, u32);
 
 /// How a package can be installed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Installer {
     Venv,
     Pip,
     Wheel,
@@ -144,20 +144,20 @@ const COMPLETE: &str = "complete";
 
 fn install_with(step: &Step, program: &str, package: &Package, folder: &Path) -> Result<Python> {
     let requirement = package.requirement;
-    let ways = ways(program, package);
-    if ways.is_empty() {
+    let installers = installers_for(program, package);
+    if installers.is_empty() {
         bail!(
             "{requirement} cannot be installed. {}",
             super::venv_missing()
         );
     }
     let mut failures = Vec::new();
-    for way in ways {
+    for installer in installers {
         if folder.exists() {
             fs::remove_dir_all(folder)
                 .with_context(|| format!("cannot clear {}", folder.display()))?;
         }
-        if let Err(error) = add(step, way, program, requirement, folder) {
+        if let Err(error) = add(step, installer, program, requirement, folder) {
             failures.push(format!("{error:#}"));
             continue;
         }
@@ -182,32 +182,38 @@ fn folder_name(requirement: &str) -> String {
     )
 }
 
-/// Best first. A way that looks open may still fail. The last one needs
+/// Best first. An installer that seems available may still fail. The last one needs
 /// nothing but Python, and brings one package and nothing that this asks for.
-fn ways(program: &str, package: &Package) -> Vec<Way> {
-    let mut ways = installers(program);
+fn installers_for(program: &str, package: &Package) -> Vec<Installer> {
+    let mut installers = installers(program);
     if package.alone {
-        ways.push(Way::Wheel);
+        installers.push(Installer::Wheel);
     }
-    ways
+    installers
 }
 
-/// The ways that bring the packages which a package needs.
-fn installers(program: &str) -> Vec<Way> {
+/// The installers that bring the packages which a package needs.
+fn installers(program: &str) -> Vec<Installer> {
     let open = [
-        (Way::Venv, "import venv, ensurepip"),
-        (Way::Pip, "import pip"),
+        (Installer::Venv, "import venv, ensurepip"),
+        (Installer::Pip, "import pip"),
     ];
     let open = open.into_iter();
     open.filter(|(_, code)| succeeds(Command::new(program), code))
-        .map(|(way, _)| way)
+        .map(|(installer, _)| installer)
         .collect()
 }
 
-fn add(step: &Step, way: Way, program: &str, requirement: &str, folder: &Path) -> Result<()> {
+fn add(
+    step: &Step,
+    installer: Installer,
+    program: &str,
+    requirement: &str,
+    folder: &Path,
+) -> Result<()> {
     let pip = ["-m", "pip", "install", "--quiet", "--no-input"];
-    match way {
-        Way::Venv => {
+    match installer {
+        Installer::Venv => {
             step.say("python -m venv");
             let mut venv = Command::new(program);
             step.run(venv.args(["-m", "venv"]).arg(folder))?;
@@ -215,13 +221,13 @@ fn add(step: &Step, way: Way, program: &str, requirement: &str, folder: &Path) -
             let mut install = Command::new(venv_python(folder));
             step.run(install.args(pip).arg(requirement))?;
         }
-        Way::Pip => {
+        Installer::Pip => {
             step.say(&format!("pip install --target {requirement}"));
             let mut install = Command::new(program);
             let install = install.args(pip).arg("--target").arg(folder);
             step.run(install.arg(requirement))?;
         }
-        Way::Wheel => {
+        Installer::Wheel => {
             step.say(&format!("fetch {requirement}"));
             let (name, version) = requirement
                 .split_once("==")

@@ -16,7 +16,7 @@ use frolic_platform::bind;
 use self::workshop::Workshop;
 use super::{check, serve};
 use crate::config::Layer;
-use crate::folder::{self, Look};
+use crate::folder::{self, FolderState};
 
 /// Play a game while you make it: what you save is live at once
 #[derive(Args, Debug)]
@@ -62,7 +62,7 @@ pub async fn run(args: DevArgs) -> Result<()> {
             args.folder.display()
         );
     }
-    let look = Look::at(&folder, &Limits::default())?;
+    let state = FolderState::at(&folder, &Limits::default())?;
     let build = match read(&folder)? {
         Ok(build) => build,
         Err(report) => {
@@ -103,7 +103,7 @@ pub async fn run(args: DevArgs) -> Result<()> {
         doors.open_browser();
     }
     let workshop = Workshop::new(folder, platform.clone(), creator_id, build);
-    let watching = tokio::spawn(workshop.watch(look));
+    let watching = tokio::spawn(workshop.watch(state));
     platform.serve(listener, serve::stop_requested()).await;
     watching.abort();
     signing_in.abort();

@@ -12,11 +12,11 @@ use frolic_platform::Platform;
 use frolic_platform::fleet::{Phase, ReloadTarget};
 
 use super::{Build, notes, read};
-use crate::folder::Look;
+use crate::folder::FolderState;
 
 /// How often the folder is looked at. A file counts as saved when two looks
 /// in a row find it the same, so that no half-written one is taken.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The running game and where it comes from.
 pub struct Workshop {
@@ -49,18 +49,19 @@ impl Workshop {
     }
 
     /// Follows the folder for ever.
-    pub async fn watch(mut self, mut taken: Look) {
+    pub async fn watch(mut self, mut taken: FolderState) {
         let mut last = taken.clone();
-        let mut every = tokio::time::interval(LOOK_EVERY);
+        let mut every = tokio::time::interval(CHECK_INTERVAL);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
             let folder = self.folder.clone();
-            let look = tokio::task::spawn_blocking(move || Look::at(&folder, &Limits::default()));
+            let state =
+                tokio::task::spawn_blocking(move || FolderState::at(&folder, &Limits::default()));
             // A folder that is being moved or written cannot be read now and then.
-            if let Ok(Ok(look)) = look.await {
-                let settled = look == last;
-                last = look;
+            if let Ok(Ok(state)) = state.await {
+                let settled = state == last;
+                last = state;
                 if settled && last != taken {
                     taken = last.clone();
                     if let Err(error) = self.take_in().await {
