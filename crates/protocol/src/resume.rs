@@ -92,11 +92,6 @@ impl<M> SentLog<M> {
         self.written = written.clamp(self.base(), self.sent);
     }
 
-    /// Messages that wait for a connection.
-    pub fn unwritten_count(&self) -> usize {
-        (self.sent - self.written) as usize
-    }
-
     /// Messages and bytes that wait to be acknowledged.
     pub fn size(&self) -> (usize, usize) {
         (self.messages.len(), self.bytes)

@@ -1,8 +1,7 @@
 //! Solid shapes and their conversion to parry's.
 
-use frolic_motion::{Pose, Vec3};
-use parry3d::query::intersection_test;
-use parry3d::shape::{Capsule, SharedShape};
+use frolic_motion::Vec3;
+use parry3d::shape::SharedShape;
 
 /// Identifies a mesh of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,17 +127,5 @@ impl Shape {
             }
             Shape::Mesh { reach, .. } => SharedShape::ball(reach),
         }
-    }
-}
-
-impl Shape {
-    /// Whether an upright capsule whose lowest point is `feet` touches it.
-    pub fn overlaps_capsule(self, pose: &Pose, radius: f32, height: f32, feet: Vec3) -> bool {
-        let low = feet + Vec3::Y * radius;
-        let high = feet + Vec3::Y * (height - radius).max(radius);
-        let capsule = Capsule::new(low, high, radius);
-        let solid = self.to_parry();
-        intersection_test(pose, solid.as_ref(), &Pose::identity(), &capsule)
-            .is_ok_and(|test| test.intersecting)
     }
 }

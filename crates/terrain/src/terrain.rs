@@ -183,14 +183,6 @@ impl Terrain {
         });
     }
 
-    /// Generates the chunks within this distance of a point.
-    pub fn make_near(&self, point: [f32; 3], distance_m: f32) {
-        let corner = |sign: f32| point.map(|at| at + sign * distance_m);
-        for at in self.grid.blocks_meeting(corner(-1.0), corner(1.0)).chunks() {
-            self.chunk(at);
-        }
-    }
-
     /// Memory use in bytes.
     pub fn heap_bytes(&self) -> usize {
         let chunks = self.chunks.iter().filter_map(OnceLock::get);
