@@ -8,6 +8,7 @@ mod bytes;
 mod closing;
 mod facing;
 mod feel;
+mod format_1;
 mod harness;
 mod interacting;
 mod interest;
