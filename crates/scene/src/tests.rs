@@ -1,6 +1,7 @@
 //! Scenes read, refused with places, and written back byte for byte.
 
 mod format_2;
+mod hostile;
 mod problems;
 
 use std::collections::BTreeMap;
