@@ -13,6 +13,8 @@ mod full_disk;
 mod killed_server;
 mod killed_store;
 #[cfg(target_os = "linux")]
+mod migrating;
+#[cfg(target_os = "linux")]
 mod open_files;
 mod replay;
 mod rooms;
@@ -21,3 +23,4 @@ mod store;
 mod stuck_script;
 mod support;
 mod tls;
+mod upgrade;

@@ -149,6 +149,13 @@ pub enum Fault {
 impl Faults {
     /// Prepares a platform's command to have faults.
     pub fn prepare(command: &mut Command, name: &str, data: &Path) -> Self {
+        let faults = Self::build(name);
+        faults.preload(command, data);
+        faults
+    }
+
+    /// Builds the library with the faults.
+    pub fn build(name: &str) -> Self {
         let switches = scratch(&format!("{name}-faults"));
         let library = switches.join("faults.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/faults.c");
@@ -159,10 +166,14 @@ impl Faults {
             .arg("-ldl")
             .status();
         assert!(built.expect("a C compiler").success(), "it compiles");
-        command.env("LD_PRELOAD", &library);
-        command.env("FAULT_SWITCHES", &switches);
-        command.env("FAULT_FOLDER", data);
         Self { switches }
+    }
+
+    /// Lets a command have faults on files whose paths begin with `files`.
+    pub fn preload(&self, command: &mut Command, files: &Path) {
+        command.env("LD_PRELOAD", self.switches.join("faults.so"));
+        command.env("FAULT_SWITCHES", &self.switches);
+        command.env("FAULT_FOLDER", files);
     }
 
     /// Begins a fault, which ends when the result is dropped.

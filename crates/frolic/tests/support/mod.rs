@@ -19,6 +19,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 pub mod crowd;
 pub mod disk;
+pub mod earlier;
 #[path = "../../src/config/environment.rs"]
 mod environment;
 pub mod resident;

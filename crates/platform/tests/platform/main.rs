@@ -18,6 +18,7 @@ mod join;
 mod joining_hostile;
 mod keys;
 mod login;
+mod migrating;
 mod moderation;
 mod pending_joins;
 mod persistence;

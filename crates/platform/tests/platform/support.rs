@@ -11,6 +11,7 @@ pub mod small_disk;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -69,14 +70,7 @@ impl TestPlatform {
         let address = listener.local_addr().unwrap();
         let (clock, hand) = Clock::manual(START_MS);
         let stage = Arc::new(Stage::default());
-        let parts = Parts {
-            launcher: Box::new(TaskLauncher(stage.clone())),
-            spell_compiler: Arc::new(TestCompiler),
-            script_checker: Arc::new(frolic_lint::compile_errors),
-            site: Box::new(site_file),
-            clock,
-            listens_on: address,
-        };
+        let parts = parts(stage.clone(), clock, address);
         let platform = Platform::open(settings, parts).await.unwrap();
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn({
@@ -176,6 +170,18 @@ impl TestPlatform {
         let text = response.text().await.unwrap();
         assert_eq!(status, StatusCode::OK, "{text}");
         serde_json::from_str(&text).unwrap()
+    }
+}
+
+/// What a platform gets from its program.
+pub fn parts(stage: Arc<Stage>, clock: Clock, listens_on: SocketAddr) -> Parts {
+    Parts {
+        launcher: Box::new(TaskLauncher(stage)),
+        spell_compiler: Arc::new(TestCompiler),
+        script_checker: Arc::new(frolic_lint::compile_errors),
+        site: Box::new(site_file),
+        clock,
+        listens_on,
     }
 }
 
