@@ -69,7 +69,7 @@ pub async fn run(
     let mut socket = connect(&entry.address).await?;
     loop {
         if let Some((key, game_id)) = entry.trust.take() {
-            bot.client.trust(key, game_id);
+            bot.client.scripts().trust(key, game_id);
         }
         bot.client
             .handshake(entry.ticket.take(), None, Some(name.clone()));

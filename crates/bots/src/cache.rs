@@ -51,13 +51,13 @@ impl ScriptCache {
         match event {
             ClientEvent::ScriptManifest(manifest) => {
                 let cached = self.get(&manifest.hash);
-                if !cached.is_some_and(|list| client.offer_script(MANIFEST_PATH, list)) {
-                    client.request_scripts(vec![MANIFEST_PATH.to_owned()]);
+                if !cached.is_some_and(|list| client.scripts().offer(MANIFEST_PATH, list)) {
+                    client.scripts().request(vec![MANIFEST_PATH.to_owned()]);
                 }
             }
             ClientEvent::ScriptList => self.offer(client),
             ClientEvent::ScriptVerified { path, hash } => {
-                if let Some(bytes) = client.script(path) {
+                if let Some(bytes) = client.scripts().bytecode(path) {
                     self.put(hash, bytes);
                 }
             }
@@ -66,18 +66,19 @@ impl ScriptCache {
     }
 
     fn offer(&self, client: &mut Client) {
-        let (Some(manifest), Some(text)) = (client.script_manifest(), client.script_list_bytes())
-        else {
+        let mut scripts = client.scripts();
+        let Some(list) = scripts.list().cloned() else {
             return;
         };
-        self.put(&manifest.hash, text);
-        let scripts = client.script_list().map(|list| list.scripts.clone());
-        for entry in scripts.unwrap_or_default() {
+        if let (Some(manifest), Some(text)) = (scripts.manifest(), scripts.list_bytes()) {
+            self.put(&manifest.hash, text);
+        }
+        for entry in list.scripts {
             if let Some(bytes) = self.get(&entry.hash) {
-                client.offer_script(&entry.path, bytes);
+                scripts.offer(&entry.path, bytes);
             }
         }
-        let missing = client.missing_scripts().into_iter();
-        client.request_scripts(missing.map(|unit| unit.path).collect());
+        let missing = scripts.missing().into_iter();
+        scripts.request(missing.map(|unit| unit.path).collect());
     }
 }

@@ -110,7 +110,7 @@ impl ClientCore {
     /// The corners of a mesh shape's triangles, three numbers each, in their
     /// order: three corners are a triangle. None when there is no such mesh.
     pub fn mesh(&self, asset: &str) -> Option<Vec<f32>> {
-        let mesh = self.client.mesh(asset)?;
+        let mesh = self.client.replica().mesh(asset)?;
         let corner = |index: u32| mesh.corners()[index as usize].to_array();
         let corners = mesh.triangles().flatten().flat_map(corner);
         Some(corners.collect())
@@ -181,40 +181,42 @@ impl ClientCore {
     /// scripts can be trusted.
     pub fn trust(&mut self, public_key: &str, game_id: String) -> bool {
         let key = signature::from_hex(public_key);
-        self.client.trust(key.unwrap_or_default(), game_id);
+        self.client
+            .scripts()
+            .trust(key.unwrap_or_default(), game_id);
         key.is_some()
     }
 
     /// Accepts a script, a bundle or the list (`@manifest`) from the page's cache
     /// or its URL; true when it matches.
     pub fn offer_script(&mut self, path: &str, bytes: Vec<u8>) -> bool {
-        self.client.offer_script(path, bytes)
+        self.client.scripts().offer(path, bytes)
     }
 
     /// What is to be fetched, in the order of need, as JSON; after everything that
     /// is cached was offered.
     pub fn missing_scripts(&mut self) -> String {
-        serde_json::to_string(&self.client.missing_scripts()).unwrap_or_default()
+        serde_json::to_string(&self.client.scripts().missing()).unwrap_or_default()
     }
 
     /// Requests these units from the server.
     pub fn request_scripts(&mut self, paths: Vec<String>) {
-        self.client.request_scripts(paths);
+        self.client.scripts().request(paths);
     }
 
     /// The list as received, for the page's cache.
-    pub fn script_list_bytes(&self) -> Option<Vec<u8>> {
-        self.client.script_list_bytes().map(<[u8]>::to_vec)
+    pub fn script_list_bytes(&mut self) -> Option<Vec<u8>> {
+        self.client.scripts().list_bytes().map(<[u8]>::to_vec)
     }
 
     /// Every script of the world as JSON, after the `scriptList` event.
-    pub fn script_list(&self) -> Option<String> {
-        serde_json::to_string(self.client.script_list()?).ok()
+    pub fn script_list(&mut self) -> Option<String> {
+        serde_json::to_string(self.client.scripts().list()?).ok()
     }
 
     /// Verified bytecode of a script.
-    pub fn script(&self, path: &str) -> Option<Vec<u8>> {
-        self.client.script(path).map(<[u8]>::to_vec)
+    pub fn script(&mut self, path: &str) -> Option<Vec<u8>> {
+        self.client.scripts().bytecode(path).map(<[u8]>::to_vec)
     }
 
     /// `Network.FireServer`; the arguments as a JSON list. Not `reliable`: it may
@@ -237,13 +239,14 @@ impl ClientCore {
     /// Sends output and errors of scripts to the game's creator, as the JSON of a
     /// `ClientLog`.
     pub fn send_log(&mut self, log_json: &str) -> Result<(), JsError> {
-        self.client.send_log(serde_json::from_str(log_json)?);
+        let log = serde_json::from_str(log_json)?;
+        self.client.send(&ClientMessage::Log(log));
         Ok(())
     }
 
     /// Requests the server's tick timings; the answer is a `figures` event.
     pub fn ask_figures(&mut self) {
-        self.client.ask_figures();
+        self.client.send(&ClientMessage::AskFigures);
     }
 
     /// Casts a spell; the parameters as a JSON list of one value.

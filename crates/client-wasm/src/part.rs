@@ -27,7 +27,7 @@ impl ClientCore {
     /// Settings of the terrain as JSON, for [`crate::terrain::TerrainMesher`]; none
     /// without a terrain.
     pub fn terrain_settings(&self) -> Option<String> {
-        self.client.terrain_settings().map(to_json)
+        self.client.replica().terrain_settings().map(to_json)
     }
 }
 

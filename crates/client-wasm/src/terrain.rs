@@ -16,7 +16,7 @@ impl ClientCore {
     /// Lowest and highest corner and the size of a block, seven floats; none
     /// without a terrain.
     pub fn terrain_info(&self) -> Vec<f32> {
-        let Some(terrain) = self.client.terrain() else {
+        let Some(terrain) = self.client.replica().terrain() else {
             return Vec::new();
         };
         let [min, max] = terrain.grid().bounds_m();
@@ -26,27 +26,31 @@ impl ClientCore {
 
     /// The name of the material at a place; empty for air.
     pub fn terrain_block(&self, x: f32, y: f32, z: f32) -> String {
-        let material = self.client.terrain().map_or(Material::AIR, |terrain| {
-            terrain.block(terrain.grid().block_at([x, y, z]))
-        });
+        let material = self
+            .client
+            .replica()
+            .terrain()
+            .map_or(Material::AIR, |terrain| {
+                terrain.block(terrain.grid().block_at([x, y, z]))
+            });
         name_of(material)
     }
 
     /// Whether a place is under water.
     pub fn terrain_water(&self, x: f32, y: f32, z: f32) -> bool {
-        let terrain = self.client.terrain();
+        let terrain = self.client.replica().terrain();
         terrain.is_some_and(|terrain| terrain.is_water([x, y, z]))
     }
 
     /// The height of the terrain.
     pub fn terrain_height(&self, x: f32, z: f32) -> Option<f32> {
-        self.client.terrain()?.height_at(x, z)
+        self.client.replica().terrain()?.height_at(x, z)
     }
 
     /// The first solid block along a ray of length one: distance, normal, centre of
     /// the block, number of its material. Eight floats, or none.
     pub fn terrain_raycast(&self, ray: &[f32], distance_max: f32) -> Vec<f32> {
-        let (Some(terrain), &[x, y, z, dx, dy, dz]) = (self.client.terrain(), ray) else {
+        let (Some(terrain), &[x, y, z, dx, dy, dz]) = (self.client.replica().terrain(), ray) else {
             return Vec::new();
         };
         let Some(hit) = terrain.raycast([x, y, z], [dx, dy, dz], distance_max) else {

@@ -10,29 +10,39 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod connection;
+mod drawn;
 mod event;
+mod joined;
 mod liveness;
 mod outbox;
+mod output;
 mod pacing;
 mod parts;
 mod playback;
 mod players;
 mod prediction;
+mod queries;
 mod reliable;
+mod replica;
 mod replication;
 mod scene;
+mod scripting;
 mod scripts;
 mod shots;
 mod stats;
 mod track;
 
-pub use client::{Client, ClientError, KnownEntity, Queries, RayQuery};
+pub use client::{Client, ClientError};
+pub use drawn::{Drawn, DrawnKind};
 pub use event::ClientEvent;
 pub use liveness::Liveness;
 pub use pacing::Pacing;
 pub use parts::{Part, PartChanges};
-pub use playback::{Drawn, DrawnKind};
+pub use queries::{KnownEntity, Queries, RayQuery};
+pub use replica::Replica;
 pub use scene::parts_of_scene;
+pub use scripting::ClientScripts;
 pub use scripts::ScriptUnit;
 pub use shots::DrawnShot;
 pub use stats::Stats;

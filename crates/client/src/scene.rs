@@ -10,8 +10,8 @@ use frolic_scene::{BodyKind, Components, Limits, Scene, Transform};
 use frolic_sim::{CollisionWorld, Meshes, Motion, Pose, Rotation, Vec3};
 use frolic_terrain::Settings;
 
+use crate::drawn::{Drawn, DrawnKind};
 use crate::parts::{Part, PartChanges, PartLog, Resolved};
-use crate::playback::{Drawn, DrawnKind};
 use crate::replication::Applied;
 
 /// A body continues straight for this long without updates: something will have

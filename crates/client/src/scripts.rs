@@ -51,6 +51,10 @@ pub(crate) struct Scripts {
     /// The server was notified that everything arrived.
     all_reported: bool,
     retries: HashMap<String, u32>,
+    /// Bytes of all messages about scripts, both ways.
+    pub bytes: u64,
+    /// The server had too much to send, and skipped some scripts.
+    pub stalled: bool,
 }
 
 /// Something that can be fetched: a script, a bundle, or the list.

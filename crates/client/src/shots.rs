@@ -14,8 +14,8 @@ use frolic_sim::{
     capsule,
 };
 
+use crate::drawn::{Drawn, DrawnKind};
 use crate::event::ClientEvent;
-use crate::playback::{Drawn, DrawnKind};
 
 /// Shots that are shown at a time.
 const SHOTS_MAX: usize = 4_096;

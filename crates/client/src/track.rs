@@ -7,7 +7,7 @@ use frolic_protocol::entity::{EntityKind, flags};
 use frolic_protocol::snapshot::CellKey;
 use frolic_sim::{Angle, Motion, Rotation, Vec3};
 
-use crate::playback::{Drawn, DrawnKind};
+use crate::drawn::{Drawn, DrawnKind};
 
 /// States stored per entity: more than playback ever lags behind.
 const SAMPLES_MAX: usize = 32;

@@ -152,7 +152,7 @@ impl Player {
     }
 
     fn characters(&self) -> usize {
-        let entities = self.client.entities();
+        let entities = self.client.replica().entities();
         entities
             .filter(|state| state.kind == EntityKind::Character)
             .count()

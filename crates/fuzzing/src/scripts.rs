@@ -24,20 +24,20 @@ pub fn list(bytes: &[u8]) {
         let again: ScriptList = serde_json::from_slice(&text).expect("what we write we read");
         assert_eq!(again, *list);
     }
-    let taken = client.offer_script(MANIFEST_PATH, bytes.to_vec());
+    let taken = client.scripts().offer(MANIFEST_PATH, bytes.to_vec());
     assert!(!taken || parsed.is_ok(), "a list that cannot be read");
-    let units = client.missing_scripts();
+    let units = client.scripts().missing();
     for unit in &units {
-        client.offer_script(&unit.path, HUD.to_vec());
-        client.offer_script(&unit.path, [HUD, MODULE].concat());
+        client.scripts().offer(&unit.path, HUD.to_vec());
+        client.scripts().offer(&unit.path, [HUD, MODULE].concat());
     }
-    client.request_missing_scripts();
+    client.scripts().request_missing();
     run_all(&mut client);
-    let list = client.script_list().cloned().unwrap_or_default();
+    let list = client.scripts().list().cloned().unwrap_or_default();
     for entry in &list.scripts {
         assert_ne!(entry.run_context, RunContext::Server, "{}", entry.path);
     }
-    nothing_else_runs(&client);
+    nothing_else_runs(&mut client);
 }
 
 /// The bytes are pieces of the scripts of a real list, or claim to be.
@@ -47,14 +47,14 @@ pub fn chunks(bytes: &[u8]) {
     };
     let text = list_text();
     let mut client = client_that_awaits(&text);
-    assert!(client.offer_script(MANIFEST_PATH, text));
+    assert!(client.scripts().offer(MANIFEST_PATH, text));
     for chunk in chunks {
         let _ = client.receive(&packet::single(&ServerMessage::ScriptChunk(chunk)), 2.0);
-        nothing_else_runs(&client);
+        nothing_else_runs(&mut client);
     }
-    client.request_missing_scripts();
+    client.scripts().request_missing();
     run_all(&mut client);
-    nothing_else_runs(&client);
+    nothing_else_runs(&mut client);
 }
 
 /// A client in a world that announced a list with this text.
@@ -88,11 +88,12 @@ fn run_all(client: &mut Client) {
     while client.take_reliable().is_some() {}
 }
 
-fn nothing_else_runs(client: &Client) {
-    let list = client.script_list().map(|list| list.scripts.as_slice());
+fn nothing_else_runs(client: &mut Client) {
+    let scripts = client.scripts();
+    let list = scripts.list().map(|list| list.scripts.as_slice());
     for entry in list.unwrap_or_default() {
         // The first of a name is the one that counts.
-        if let Some(bytecode) = client.script(&entry.path) {
+        if let Some(bytecode) = scripts.bytecode(&entry.path) {
             let hash = hash_of(bytecode);
             let mut same = list.unwrap_or_default().iter();
             let first = same.find(|other| other.path == entry.path);
@@ -192,14 +193,17 @@ mod tests {
     fn seeds_are_taken() {
         let text = list_text();
         let mut client = client_that_awaits(&text);
-        assert!(client.offer_script(MANIFEST_PATH, text));
+        assert!(client.scripts().offer(MANIFEST_PATH, text));
         for seed in &chunk_seeds()[..2] {
             for chunk in packet::read::<ScriptChunk>(seed, SERVER_MESSAGE_BYTES_MAX).unwrap() {
                 let message = ServerMessage::ScriptChunk(chunk);
                 client.receive(&packet::single(&message), 2.0).unwrap();
             }
         }
-        assert_eq!(client.script("StarterGui/Hud.luau"), Some(HUD));
-        assert_eq!(client.script("ReplicatedStorage/M.luau"), Some(MODULE));
+        assert_eq!(client.scripts().bytecode("StarterGui/Hud.luau"), Some(HUD));
+        assert_eq!(
+            client.scripts().bytecode("ReplicatedStorage/M.luau"),
+            Some(MODULE)
+        );
     }
 }

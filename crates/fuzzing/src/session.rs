@@ -32,7 +32,7 @@ pub fn client(bytes: &[u8]) {
         }
         while client.take_event().is_some() {}
         while client.take_datagram().is_some() {}
-        client.request_missing_scripts();
+        client.scripts().request_missing();
         while client.take_reliable().is_some() {}
         let _ = client.take_removed();
     }

@@ -1,14 +1,14 @@
 //! Everything a client sends is accepted by a server, whatever the host asks for.
 
+use frolic_protocol::Value;
 use frolic_protocol::message::Resumption;
-use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
-use frolic_protocol::{Args, Value};
+use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
 
 use super::*;
 use crate::reliable::LOG_BYTES_MAX;
 
 /// A client that has joined a world, and has sent its handshake.
-pub(super) fn joined() -> Client {
+pub(crate) fn joined() -> Client {
     let mut client = Client::new();
     welcome(&mut client, Resumption::New, 0);
     client
@@ -255,8 +255,10 @@ fn a_call_that_is_refused_gets_its_answer() {
 fn a_request_for_many_scripts_with_long_paths_is_cut() {
     let mut client = joined();
     let path = |number: usize| format!("{}/{number}.luau", "long".repeat(45));
-    client.request_scripts((0..3000).map(path).collect());
-    client.request_scripts((0..1500).map(|number| number.to_string()).collect());
+    client.scripts().request((0..3000).map(path).collect());
+    client
+        .scripts()
+        .request((0..1500).map(|number| number.to_string()).collect());
     assert!(codes(&mut client).is_empty());
     let mut asked = Vec::new();
     for message in said(&mut client).1 {
@@ -331,7 +333,7 @@ fn a_host_that_takes_no_events_loses_the_connection_but_no_reliable_event() {
     assert!(took_in >= 4000, "{took_in}");
     assert_eq!(letters(&mut client), (0..took_in).collect::<Vec<_>>());
     // The rest was not received, and is sent again on the next connection.
-    assert_eq!(client.channel.received(), took_in);
+    assert_eq!(client.output.channel.received(), took_in);
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl Visitor {
             .await
             .expect("connects");
         let mut client = Client::new();
-        client.trust(key, "obby".into());
+        client.scripts().trust(key, "obby".into());
         client.handshake(Some(server.ticket("world_test", name, 60)), None, None);
         Self {
             client,
@@ -95,14 +95,20 @@ impl Visitor {
             match event {
                 ClientEvent::ScriptManifest(manifest) => {
                     let cached = self.cache.get(&manifest.hash).cloned();
-                    let known = cached.is_some_and(|b| self.client.offer_script(MANIFEST_PATH, b));
+                    let known =
+                        cached.is_some_and(|b| self.client.scripts().offer(MANIFEST_PATH, b));
                     if !known {
-                        self.client.request_missing_scripts();
+                        self.client.scripts().request_missing();
                     }
                 }
                 ClientEvent::ScriptList => self.offer_all(),
                 ClientEvent::ScriptVerified { path, hash } => {
-                    let bytes = self.client.script(&path).expect("verified").to_vec();
+                    let bytes = self
+                        .client
+                        .scripts()
+                        .bytecode(&path)
+                        .expect("verified")
+                        .to_vec();
                     self.cache.insert(hash, bytes);
                 }
                 ClientEvent::ScriptRun { path } => self.ran.push(path),
@@ -116,16 +122,16 @@ impl Visitor {
     }
 
     fn offer_all(&mut self) {
-        let manifest = self.client.script_manifest().expect("announced").clone();
-        let bytes = self.client.script_list_bytes().expect("listed").to_vec();
+        let manifest = self.client.scripts().manifest().expect("announced").clone();
+        let bytes = self.client.scripts().list_bytes().expect("listed").to_vec();
         self.cache.insert(manifest.hash, bytes);
-        let list = self.client.script_list().expect("listed").clone();
+        let list = self.client.scripts().list().expect("listed").clone();
         for entry in list.scripts {
             if let Some(bytes) = self.cache.get(&entry.hash) {
-                self.client.offer_script(&entry.path, bytes.clone());
+                self.client.scripts().offer(&entry.path, bytes.clone());
             }
         }
-        self.client.request_missing_scripts();
+        self.client.scripts().request_missing();
     }
 
     fn script_bytes(&self) -> u64 {
@@ -275,7 +281,8 @@ async fn a_reload_reaches_clients_of_both_encodings_without_reconnecting() {
     assert_eq!(
         visitor
             .client
-            .script_manifest()
+            .scripts()
+            .manifest()
             .map(|m| m.revision.as_str()),
         Some("new")
     );

@@ -221,6 +221,7 @@ fn new_far_entities_are_replicated_within_any_budget() {
     let far = far.expect("there is something far away");
     assert!(
         run.client(player)
+            .replica()
             .entities()
             .any(|state| state.id == far.id)
     );

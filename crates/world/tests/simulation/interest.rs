@@ -75,7 +75,7 @@ fn playground() -> frolic_package::Package {
 }
 
 fn known(run: &Run, peer: usize) -> Vec<EntityState> {
-    run.client(peer).entities().copied().collect()
+    run.client(peer).replica().entities().copied().collect()
 }
 
 /// Once everything has arrived, clients know what they see, and nothing else.

@@ -231,7 +231,11 @@ fn the_ground_changes_from_outside_by_the_rules_and_is_cleared() {
     }
     run.for_ms(500);
     let same = |run: &Run| {
-        let client = run.client(ada).terrain().expect("the scene has one");
+        let client = run
+            .client(ada)
+            .replica()
+            .terrain()
+            .expect("the scene has one");
         run.world().with_terrain(|terrain| terrain == client)
     };
     assert_eq!(same(&run), Some(true));
@@ -240,7 +244,11 @@ fn the_ground_changes_from_outside_by_the_rules_and_is_cleared() {
     run.world_mut().clear("user_9").expect("there is room");
     run.for_ms(1000);
     assert_ne!(block(run.world(), [20, 6, 20]), Material::AIR);
-    let client = run.client(ada).terrain().expect("the scene has one");
+    let client = run
+        .client(ada)
+        .replica()
+        .terrain()
+        .expect("the scene has one");
     assert_ne!(
         client.block([20, 6, 20]),
         Material::AIR,

@@ -69,9 +69,13 @@ fn what_comes_before_the_scene_is_sent_once() {
     run.scene_late_ms = 4_000.0;
     let player = run.join("Ada");
     run.for_ms(3_900);
-    let known = run.client(player).entities().count();
+    let known = run.client(player).replica().entities().count();
     assert!(known > 250, "{known} are known");
-    assert_eq!(run.client(player).bounds_of(1), None, "no scene yet");
+    assert_eq!(
+        run.client(player).replica().bounds_of(1),
+        None,
+        "no scene yet"
+    );
     let large = run.cut_snapshots(player);
     assert!((1..=3).contains(&large), "{large} snapshots had to be cut");
 }

@@ -71,7 +71,7 @@ fn clients_resolve_every_sample_scene_as_the_server_does() {
         for entity in &game(name).scene.entities {
             let context = format!("{name}: {} ({})", entity.name, entity.id);
             let record = world.entity(entity.id).filter(|record| !record.destroyed);
-            match (client.part(entity.id), record) {
+            match (client.replica().part(entity.id), record) {
                 (Some(part), Some(record)) => compare(&part, &record, &context),
                 (part, record) => {
                     assert_eq!(part.is_some(), record.is_some(), "{context}");
@@ -79,7 +79,7 @@ fn clients_resolve_every_sample_scene_as_the_server_does() {
                 }
             }
             assert_eq!(
-                client.bounds_of(entity.id).is_some(),
+                client.replica().bounds_of(entity.id).is_some(),
                 world.bounds_of(entity.id).is_some(),
                 "{context}"
             );
@@ -97,7 +97,10 @@ fn client_scripts_see_the_tags_and_attributes_of_prefabs() {
         let scene = game("obby").scene;
         let entity = scene.entities.iter().find(|entity| entity.name == name);
         let id = entity.unwrap_or_else(|| panic!("no {name}")).id;
-        run.client(player).part(id).expect("it is in view")
+        run.client(player)
+            .replica()
+            .part(id)
+            .expect("it is in view")
     };
     assert_eq!(part("KillSlider1").tags, ["kill", "moving"]);
     let platform = part("MovingPlatform2");

@@ -177,7 +177,7 @@ fn play(policy: Option<InterestPolicy>, delivery: Delivery, seed: u64) -> (Run, 
 }
 
 fn check_world(run: &Run, player: usize, seed: u64) {
-    let known: Vec<EntityState> = run.client(player).entities().copied().collect();
+    let known: Vec<EntityState> = run.client(player).replica().entities().copied().collect();
     let (seen, all) = (run.visible_from(player), run.everything());
     let missing = seen.iter().find(|state| !known.contains(state));
     assert_eq!(missing, None, "seed {seed}: missing");
@@ -248,7 +248,7 @@ fn losing_and_resuming_connections_is_decided_by_the_seed() {
     let once = || {
         let policy = Some(InterestPolicy::within(40.0));
         let (run, player, received) = play(policy, Delivery::Lossy, 81);
-        let known: Vec<EntityState> = run.client(player).entities().copied().collect();
+        let known: Vec<EntityState> = run.client(player).replica().entities().copied().collect();
         (run.world().state_hash(), known, received)
     };
     assert_eq!(once(), once());

@@ -27,7 +27,7 @@ const BORDER_M: f32 = 5.0;
 pub fn check(run: &Run, player: usize, seed: u64) {
     let client = run.client(player);
     let by_id = |state: &EntityState| (state.id, *state);
-    let known: BTreeMap<u32, EntityState> = client.entities().map(by_id).collect();
+    let known: BTreeMap<u32, EntityState> = client.replica().entities().map(by_id).collect();
     let all: BTreeMap<u32, EntityState> = run.everything().iter().map(by_id).collect();
     let first_spawned = SceneEntity::ID_MAX + 1;
     let spawned = first_spawned..first_spawned + SPAWNED_IDS;
@@ -42,7 +42,7 @@ pub fn check(run: &Run, player: usize, seed: u64) {
         // A part of the scene that is out of view is as it was last seen where
         // the file has it; what is in view is known.
         if of_scene && state.is_none() && all.contains_key(&id) {
-            if let Some((low, high)) = client.bounds_of(id) {
+            if let Some((low, high)) = client.replica().bounds_of(id) {
                 let off = (low + high) * 0.5 - run.server_character(player).feet;
                 let far = Vec3::new(off.x, 0.0, off.z).length();
                 let in_view = run.radius().is_none_or(|radius| far < radius - BORDER_M);
@@ -55,7 +55,7 @@ pub fn check(run: &Run, player: usize, seed: u64) {
         }
         let truth = run.world().bounds_of(id);
         let truth = truth.filter(|_| of_scene || state.is_some());
-        let has = client.bounds_of(id);
+        let has = client.replica().bounds_of(id);
         let off = match (truth, has) {
             (Some(truth), Some(has)) => {
                 let [low, high] = [has.0 - truth.0, has.1 - truth.1];
@@ -102,11 +102,15 @@ fn a_scene_that_snapshots_overtake_is_as_the_server_has_it() {
         run.scene_late_ms = 1_000.0;
         let player = run.join("Ada");
         run.for_ms(900);
-        let early = run.client(player).entities().count();
+        let early = run.client(player).replica().entities().count();
         assert_eq!(early > 0, delivery == Delivery::Lossy, "{early} were sent");
-        assert_eq!(run.client(player).bounds_of(1), None, "no scene yet");
+        assert_eq!(
+            run.client(player).replica().bounds_of(1),
+            None,
+            "no scene yet"
+        );
         run.for_ms(600);
-        assert_eq!(run.client(player).entities().count(), 7);
+        assert_eq!(run.client(player).replica().entities().count(), 7);
         check(&run, player, seed);
     }
 }
@@ -207,13 +211,22 @@ fn what_drove_out_of_view_does_not_drive_on() {
     let mut run = Run::with_interest(&railway(OFF), 3, Quality::GOOD, policy);
     let player = run.join("Ada");
     run.for_ms(1_500);
-    let cart = |run: &Run| run.client(player).entities().any(|state| state.id == 3);
+    let cart = |run: &Run| {
+        run.client(player)
+            .replica()
+            .entities()
+            .any(|state| state.id == 3)
+    };
     assert!(cart(&run), "it is seen driving off");
     run.for_ms(8_000);
     assert!(!cart(&run), "it is out of view");
     let is = run.world().bounds_of(3).map(|(low, _)| low.x);
     assert!(is > Some(100.0), "it went on: {is:?}");
-    assert_eq!(run.client(player).bounds_of(3), None, "it is nowhere");
+    assert_eq!(
+        run.client(player).replica().bounds_of(3),
+        None,
+        "it is nowhere"
+    );
 }
 
 #[test]
@@ -244,6 +257,7 @@ fn things_made_up_alike_have_one_definition_that_says_no_place() {
     // And everything is where and as large as it was wanted.
     let mut places: Vec<[i32; 3]> = run
         .client(player)
+        .replica()
         .entities()
         .filter(|state| state.definition != 0)
         .map(|state| state.place().to_array().map(|part| part.round() as i32))

@@ -67,14 +67,18 @@ fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usiz
         run.world_mut()
             .receive_inputs(ben, &[NumberedInput { seq, input }]);
         run.for_ms(SAMPLE_MS);
-        let state = run.client(ada).entities().find(|state| state.id == walker);
+        let state = run
+            .client(ada)
+            .replica()
+            .entities()
+            .find(|state| state.id == walker);
         if state.copied() != last {
             last = state.copied();
             received_ms = Some(at);
         }
         longest = longest.max(at - received_ms.unwrap_or(0));
     }
-    (longest, run.client(ada).entities().count())
+    (longest, run.client(ada).replica().entities().count())
 }
 
 #[test]

@@ -59,7 +59,11 @@ fn block(world: &World, at: [i32; 3]) -> Material {
 }
 
 fn same_ground(run: &Run, peer: usize) -> bool {
-    let client = run.client(peer).terrain().expect("the scene has one");
+    let client = run
+        .client(peer)
+        .replica()
+        .terrain()
+        .expect("the scene has one");
     run.world()
         .with_terrain(|terrain| terrain == client)
         .expect("it has terrain")
@@ -451,7 +455,7 @@ fn late_comers_get_chunks_nearest_first_within_a_budget() {
     run.for_ms(8000);
     let ada = run.join("Ada");
     // The scene comes first.
-    while run.client(ada).terrain().is_none() {
+    while run.client(ada).replica().terrain().is_none() {
         run.for_ms(10);
     }
     let mut seconds = 0;

@@ -84,12 +84,15 @@ fn stop(run: &mut Run, player: usize) {
 }
 
 fn knows_cart(run: &Run, player: usize) -> bool {
-    run.client(player).entities().any(|state| state.id == CART)
+    run.client(player)
+        .replica()
+        .entities()
+        .any(|state| state.id == CART)
 }
 
 /// Where a client has the cart, along the rails.
 fn cart_of(run: &Run, player: usize) -> Option<f32> {
-    let bounds = run.client(player).bounds_of(CART);
+    let bounds = run.client(player).replica().bounds_of(CART);
     bounds.map(|(low, high)| (low.x + high.x) * 0.5)
 }
 
@@ -216,7 +219,7 @@ fn a_train_does_not_blink_when_it_leaves_its_initial_cell() {
         let mut went = false;
         for _ in 0..300 {
             run.for_ms(16);
-            let mut known = run.client(player).entities();
+            let mut known = run.client(player).replica().entities();
             let cart = known.find(|state| state.id == CART);
             went |= cart.is_some_and(|state| state.has(flags::AWAY));
             assert!(cart_of(&run, player).is_some(), "seed {seed}: it is there");
@@ -235,7 +238,11 @@ fn what_is_at_home_stays_in_sight_from_afar() {
     place(&mut run, player, 0.0, 120.0);
     run.for_ms(2_000);
     assert!(!knows_cart(&run, player), "it is out of view");
-    let (low, high) = run.client(player).bounds_of(CART).expect("it stays");
+    let (low, high) = run
+        .client(player)
+        .replica()
+        .bounds_of(CART)
+        .expect("it stays");
     let z = (low.z + high.z) * 0.5;
     assert!((z - 9.0).abs() < 0.01, "{z}");
     assert!(!run.client_mut(player).take_removed().contains(&CART));
@@ -420,7 +427,7 @@ fn a_bad_connection_leaves_no_ghosts_behind() {
 
 /// A client knows what it sees, and nothing that is not so.
 fn agrees(run: &Run, player: usize, seed: u64) {
-    let known: Vec<EntityState> = run.client(player).entities().copied().collect();
+    let known: Vec<EntityState> = run.client(player).replica().entities().copied().collect();
     let (seen, all) = (run.visible_from(player), run.everything());
     let missing = seen.iter().find(|state| !known.contains(state));
     assert_eq!(missing, None, "seed {seed}, player {player}: missing");

@@ -11,7 +11,7 @@ use frolic_scene::{Color, Pattern, Shape};
 use super::tests::{SPAWNED, packed, receive, scene, snapshot_at, thing};
 use super::*;
 use crate::client::tests::joined;
-use crate::{RayQuery, parts_of_scene};
+use crate::{Client, RayQuery, parts_of_scene};
 
 fn parts(scene: &str) -> BTreeMap<String, Part> {
     let parts = parts_of_scene(scene.as_bytes()).unwrap_or_else(|cause| panic!("{cause}"));
@@ -97,7 +97,7 @@ fn the_first_changes_are_the_whole_scene_and_the_next_only_what_changed() {
     let wall = thing(SPAWNED, 1, 5.0);
     receive(&mut client, snapshot_at(10, Some(0.0), Some(&[wall][..])));
     assert_eq!(changes(&mut client), (vec![SPAWNED], vec![]));
-    let part = client.part(SPAWNED).expect("it is in view");
+    let part = client.replica().part(SPAWNED).expect("it is in view");
     assert_eq!(
         (&part.name[..], part.transform.position),
         ("Wall", [5.0, 1.0, 0.0])
@@ -110,7 +110,10 @@ fn the_first_changes_are_the_whole_scene_and_the_next_only_what_changed() {
     gate.flags |= flags::DESTROYED;
     receive(&mut client, snapshot_at(16, Some(0.0), Some(&[gate][..])));
     assert_eq!(changes(&mut client), (vec![], vec![2, SPAWNED]));
-    assert_eq!((client.part(2), client.part(SPAWNED)), (None, None));
+    assert_eq!(
+        (client.replica().part(2), client.replica().part(SPAWNED)),
+        (None, None)
+    );
     // It is in view again.
     receive(
         &mut client,
@@ -134,7 +137,10 @@ fn details_change_a_part() {
         changes.changed[0].shape,
         Some(Shape::Box { size: [4.0; 3] })
     );
-    assert_eq!(changes.changed[0], client.part(2).expect("it is in view"));
+    assert_eq!(
+        changes.changed[0],
+        client.replica().part(2).expect("it is in view")
+    );
 }
 
 #[test]
@@ -156,13 +162,17 @@ fn a_part_waits_for_its_definition_and_for_the_scene() {
     };
     receive(&mut client, packet::single(&definition));
     assert_eq!(changes(&mut client), (vec![SPAWNED, SPAWNED + 1], vec![]));
-    let part = client.part(SPAWNED + 1).expect("it is in view");
+    let part = client.replica().part(SPAWNED + 1).expect("it is in view");
     assert_eq!(
         (&part.name[..], &part.tags[..]),
         ("Entity", &["guard".to_owned()][..])
     );
     assert_eq!(part.npc.map(|npc| npc.sight_distance), Some(5.0));
-    assert_eq!(client.part(SPAWNED + 2), None, "players are not parts");
+    assert_eq!(
+        client.replica().part(SPAWNED + 2),
+        None,
+        "players are not parts"
+    );
 }
 
 /// The host may have it where it was when it changed last.

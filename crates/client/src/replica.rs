@@ -2,17 +2,22 @@
 //! before either: snapshots are datagrams, the rest is a stream, and datagrams
 //! overtake it.
 
+mod terrain;
+
+use std::collections::BTreeSet;
+
 use frolic_protocol::EntityState;
 use frolic_protocol::details::Details;
 use frolic_protocol::entity::flags;
+use frolic_protocol::snapshot::{OwnState, SnapshotError};
 use frolic_scene::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
-use frolic_sim::{Mesh, Vec3};
+use frolic_sim::{Mesh, Meshes, Vec3};
 use frolic_terrain::Settings;
 
-use super::Client;
 use crate::event::ClientEvent;
+use crate::output::Output;
 use crate::parts::{Part, PartChanges, Resolved};
-use crate::replication::Replication;
+use crate::replication::{Applied, Replication};
 use crate::scene::ClientScene;
 use crate::scripts::{decompress, hash_of};
 
@@ -24,19 +29,56 @@ const MESH_BYTES_MAX: usize = 8 + 12 * (CORNERS_MAX + TRIANGLES_MAX);
 /// time.
 const REMOVED_MAX: usize = 32 * 1024;
 
-impl Client {
+/// The world as the server has replicated it so far.
+#[derive(Default)]
+pub struct Replica {
+    pub(crate) scene: ClientScene,
+    scene_arrived: bool,
+    pub(crate) replication: Replication,
+    /// Meshes that arrived and wait for the scene.
+    meshes: Meshes,
+    /// Entities removed since the host last asked; some may be back.
+    removed: BTreeSet<u32>,
+    /// Version of the scripts that the server runs, of the newest snapshot.
+    pub(crate) script_version: u32,
+}
+
+/// A snapshot that was applied.
+pub(crate) struct Update {
+    pub tick: u32,
+    /// The own character, unless a newer snapshot has arrived before.
+    pub own: Option<OwnState>,
+    pub applied: Applied,
+}
+
+impl Replica {
+    /// Forgets all entities: a welcome begins their replication anew.
+    pub(crate) fn restart(&mut self, tick_hz: u32, snapshot_hz: u32) {
+        self.replication = Replication::new(tick_hz, snapshot_hz);
+    }
+
+    /// Whether there is a scene, and a place in it.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.scene_arrived && self.replication.newest_own().is_some()
+    }
+
     /// A mesh that cannot be decoded is not solid; the server corrects the
     /// prediction.
-    pub(super) fn learn_mesh(&mut self, asset: String, zstd: &[u8]) {
+    pub(crate) fn learn_mesh(&mut self, asset: String, zstd: &[u8], output: &mut Output) {
         let bytes = decompress(zstd, MESH_BYTES_MAX);
         match bytes.as_deref().map(Triangles::decode) {
             Ok(Some(triangles)) => self.meshes.add(&asset, &triangles),
-            _ => self.trouble("bad_mesh", format!("{asset} cannot be read")),
+            _ => output.trouble("bad_mesh", format!("{asset} cannot be read")),
         }
     }
 
-    pub(super) fn load_scene(&mut self, hash: &str, zstd: &[u8]) {
-        let tick_hz = self.joined.as_ref().map_or(60, |j| j.welcome.tick_hz);
+    pub(crate) fn load_scene(
+        &mut self,
+        hash: &str,
+        zstd: &[u8],
+        tick_hz: u32,
+        output: &mut Output,
+    ) {
         let scene = decompress(zstd, SCENE_BYTES_MAX);
         let scene = scene.and_then(|bytes| {
             if hash_of(&bytes) != format!("sha256:{hash}") {
@@ -46,99 +88,70 @@ impl Client {
         });
         match scene {
             Ok(mut scene) => {
-                let joined = self.joined.iter();
-                let states = joined.flat_map(|joined| joined.replication.dated_states());
+                let states = self.replication.dated_states();
                 scene.take_over(std::mem::take(&mut self.scene), states);
-                let joined = self.joined.iter();
-                let missing = joined.flat_map(|joined| joined.replication.missing_parts());
-                for part in missing {
+                for part in self.replication.missing_parts() {
                     scene.remove(part);
                     // A host that asked before it had this scene gets it again.
                     self.removed.insert(part);
                 }
                 self.scene = scene;
-                self.scene_ready = true;
-                self.emit(ClientEvent::Scene);
+                self.scene_arrived = true;
+                output.emit(ClientEvent::Scene);
             }
-            Err(cause) => self.trouble("bad_scene", cause),
+            Err(cause) => output.trouble("bad_scene", cause),
         }
     }
 
-    pub(super) fn define(&mut self, index: u16, components: &str) {
+    pub(crate) fn define(&mut self, index: u16, components: &str, output: &mut Output) {
         let awaited = match self.scene.define(index, components) {
             Ok(awaited) => awaited,
-            Err(cause) => return self.trouble("bad_definition", cause),
+            Err(cause) => return output.trouble("bad_definition", cause),
         };
-        if let Some(joined) = self.joined.as_ref().filter(|_| awaited) {
-            let states = joined.replication.dated_states();
+        if awaited {
+            let states = self.replication.dated_states();
             let of_its_kind = states.filter(|(_, state)| state.definition == index);
             self.scene.apply_states(of_its_kind);
         }
     }
 
-    pub(super) fn snapshot(&mut self, bytes: &[u8], now_ms: f64) {
-        let Some(joined) = &mut self.joined else {
-            return;
-        };
-        let newest = joined.replication.newest_tick();
-        let newest_own = joined.replication.newest_own();
-        let (header, applied) = match joined.replication.apply(bytes) {
-            Ok(applied) => applied,
-            Err(cause) => return self.trouble("bad_snapshot", cause.to_string()),
-        };
+    /// Updates entities and their solids from a snapshot. [`Self::settle`] does the
+    /// rest, after the own character was predicted again.
+    pub(crate) fn apply(&mut self, bytes: &[u8]) -> Result<Update, SnapshotError> {
+        let newest = self.replication.newest_tick();
+        let newest_own = self.replication.newest_own();
+        let (header, applied) = self.replication.apply(bytes)?;
         self.scene.apply(header.tick, &applied);
-        if let Some(own) = header.own.filter(|_| newest_own < Some(header.tick)) {
-            self.last_snapshot_ms = Some(now_ms);
-            if self.silence.received_snapshot() {
-                joined.prediction.forgive();
-            }
-            joined.playback.arrived(header.tick, now_ms);
-            joined.pacing.observe(own.queued_inputs, own.late_ticks);
-            joined
-                .prediction
-                .reconcile(&mut self.scene, header.tick, &own);
-            self.shots.acknowledged(own.ack_seq);
-        }
         if newest < Some(header.tick) {
             self.script_version = header.scripts;
         }
-        self.drop_drawn(&applied.removed);
+        Ok(Update {
+            tick: header.tick,
+            own: header.own.filter(|_| newest_own < Some(header.tick)),
+            applied,
+        })
+    }
+
+    /// Records what a snapshot removed, and applies the details in it.
+    pub(crate) fn settle(&mut self, applied: Applied, output: &mut Output) {
         self.removed.extend(applied.removed);
         while self.removed.len() > REMOVED_MAX {
             // The youngest: a host that has not asked for so long never drew it.
             self.removed.pop_last();
         }
         for (entity, details) in applied.details {
-            self.details(entity, details);
+            if let Some(state) = self.replication.state_of(entity) {
+                self.scene.learn_details(state, details.clone());
+            }
+            output.emit(ClientEvent::Details { entity, details });
         }
-    }
-
-    /// Removes entities from the last frame, so that queries do not find them until
-    /// the next one. The own character stays.
-    fn drop_drawn(&mut self, removed: &[u32]) {
-        if removed.is_empty() {
-            return;
-        }
-        let mut removed = removed.to_vec();
-        removed.sort_unstable();
-        self.drawn
-            .retain(|drawn| drawn.own || removed.binary_search(&drawn.id).is_err());
-    }
-
-    fn details(&mut self, entity: u32, details: Details) {
-        let joined = self.joined.as_ref();
-        if let Some(state) = joined.and_then(|joined| joined.replication.state_of(entity)) {
-            self.scene.learn_details(state, details.clone());
-        }
-        self.emit(ClientEvent::Details { entity, details });
     }
 
     /// Entities removed since the last call that are not back, in order of ids.
-    pub fn take_removed(&mut self) -> Vec<u32> {
+    pub(crate) fn take_removed(&mut self) -> Vec<u32> {
         let removed = std::mem::take(&mut self.removed);
-        let joined = self.joined.as_ref();
         let is_back = |id: u32| {
-            let state = joined.and_then(|joined| joined.replication.state_of(id));
+            let state = self.replication.state_of(id);
             state.is_some_and(|state| !state.has(flags::DESTROYED))
         };
         removed.into_iter().filter(|id| !is_back(*id)).collect()
@@ -146,8 +159,7 @@ impl Client {
 
     /// The current states of all replicated entities, in order of ids.
     pub fn entities(&self) -> impl Iterator<Item = &EntityState> {
-        let joined = self.joined.iter();
-        joined.flat_map(|joined| joined.replication.states())
+        self.replication.states()
     }
 
     /// The bounding box of an entity's solid, as predicted: its lowest and its
@@ -158,12 +170,11 @@ impl Client {
 
     /// The parts that appeared, changed or disappeared since the last call; at the
     /// first call after the scene arrived, all of them.
-    pub fn take_part_changes(&mut self) -> PartChanges {
-        let replication = self.joined.as_ref().map(|joined| &joined.replication);
-        let replicated = replication.into_iter().flat_map(Replication::states);
+    pub(crate) fn take_part_changes(&mut self) -> PartChanges {
+        let replication = &self.replication;
         self.scene.take_part_changes(
-            |id| replication?.state_of(id),
-            replicated.map(|state| state.id),
+            |id| replication.state_of(id),
+            replication.states().map(|state| state.id),
         )
     }
 
@@ -172,10 +183,13 @@ impl Client {
         Some(self.resolve(id)?.part(id))
     }
 
-    pub(super) fn resolve(&self, id: u32) -> Option<Resolved<'_>> {
-        let replication = self.joined.as_ref().map(|joined| &joined.replication);
-        let state = replication.and_then(|replication| replication.state_of(id));
-        self.scene.resolve(id, state)
+    pub(crate) fn resolve(&self, id: u32) -> Option<Resolved<'_>> {
+        self.scene.resolve(id, self.replication.state_of(id))
+    }
+
+    /// Attributes and looks that scripts changed.
+    pub(crate) fn details_of(&self, id: u32) -> Option<&Details> {
+        self.scene.details_of(id)
     }
 
     /// Settings of the terrain, if the scene has one.

@@ -1,19 +1,30 @@
-//! The client side of script distribution.
+//! The messages of script distribution: what the host offers, fetches and requests,
+//! and what the server announces and sends.
 
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
 use frolic_protocol::script::{MANIFEST_PATH, RunContext, ScriptChunk, ScriptList, ScriptManifest};
 use frolic_protocol::{ClientMessage, ServerMessage};
 
-use super::Client;
 use crate::event::ClientEvent;
-use crate::scripts::{ChunkOutcome, ScriptUnit, Trust};
+use crate::output::Output;
+use crate::scripts::{ChunkOutcome, ScriptUnit, Scripts, Trust};
 
 /// Paths in one request; a server refuses more.
 const SCRIPT_PATHS_MAX: usize = 1024;
 /// Bytes of them: well within one message.
 const SCRIPT_PATHS_BYTES_MAX: usize = CLIENT_MESSAGE_BYTES_MAX / 2;
 
-impl Client {
+/// The scripts of a client's world.
+pub struct ClientScripts<'a> {
+    scripts: &'a mut Scripts,
+    output: &'a mut Output,
+}
+
+impl<'a> ClientScripts<'a> {
+    pub(crate) fn new(scripts: &'a mut Scripts, output: &'a mut Output) -> Self {
+        Self { scripts, output }
+    }
+
     /// Sets the key that must have signed the world's scripts: the platform's key,
     /// from its answer to the join, for that game. Without it any list is accepted,
     /// which is for servers without a platform only. Call it before the handshake.
@@ -24,10 +35,10 @@ impl Client {
     /// Accepts a script's bytecode from the host's cache or from its URL;
     /// `@manifest` is the list, `@bundle/…` a bundle. Returns whether it matches
     /// the manifest.
-    pub fn offer_script(&mut self, path: &str, bytes: Vec<u8>) -> bool {
+    pub fn offer(&mut self, path: &str, bytes: Vec<u8>) -> bool {
         match self.scripts.offer(path, bytes) {
             Ok(outcome) => {
-                self.script_came(outcome, false);
+                self.arrived(outcome, false);
                 true
             }
             Err(_) => false,
@@ -36,22 +47,22 @@ impl Client {
 
     /// What is still to fetch, in the order of need, after the host has offered
     /// what it had.
-    pub fn missing_scripts(&mut self) -> Vec<ScriptUnit> {
+    pub fn missing(&mut self) -> Vec<ScriptUnit> {
         let missing = self.scripts.missing();
-        self.confirm_scripts();
+        self.confirm();
         missing
     }
 
     /// Requests these units from the server, each from where it broke off.
-    pub fn request_scripts(&mut self, paths: Vec<String>) {
+    pub fn request(&mut self, paths: Vec<String>) {
         let resumed = |path: &String| self.scripts.resume_at(path) > 0;
         let (resumed, whole): (Vec<String>, Vec<String>) = paths.into_iter().partition(resumed);
         for paths in in_requests(whole) {
-            self.say_about_scripts(&ClientMessage::ScriptRequest { paths, from: 0 });
+            self.send(&ClientMessage::ScriptRequest { paths, from: 0 });
         }
         for path in resumed {
             let from = self.scripts.resume_at(&path);
-            self.say_about_scripts(&ClientMessage::ScriptRequest {
+            self.send(&ClientMessage::ScriptRequest {
                 paths: vec![path],
                 from,
             });
@@ -60,97 +71,97 @@ impl Client {
 
     /// Requests everything from the server that was not offered and is needed at
     /// the start.
-    pub fn request_missing_scripts(&mut self) {
-        let missing = self.missing_scripts().into_iter();
+    pub fn request_missing(&mut self) {
+        let missing = self.missing().into_iter();
         let needed = missing.filter(|unit| !unit.lazy).map(|unit| unit.path);
         let needed = needed.collect();
-        self.request_scripts(needed);
+        self.request(needed);
     }
 
     /// Every script of the world, once the list has arrived.
-    pub fn script_list(&self) -> Option<&ScriptList> {
+    pub fn list(&self) -> Option<&ScriptList> {
         self.scripts.list()
     }
 
     /// The list as received, for a cache: its hash is the manifest's.
-    pub fn script_list_bytes(&self) -> Option<&[u8]> {
+    pub fn list_bytes(&self) -> Option<&[u8]> {
         self.scripts.list_bytes()
     }
 
     /// The current script manifest.
-    pub fn script_manifest(&self) -> Option<&ScriptManifest> {
+    pub fn manifest(&self) -> Option<&ScriptManifest> {
         self.scripts.manifest()
     }
 
     /// Verified bytecode of a script.
-    pub fn script(&self, path: &str) -> Option<&[u8]> {
+    pub fn bytecode(&self, path: &str) -> Option<&[u8]> {
         self.scripts.bytecode(path)
     }
 
-    pub(super) fn announced(&mut self, manifest: ScriptManifest) {
+    pub(crate) fn announced(&mut self, manifest: ScriptManifest) {
         match self.scripts.announce(manifest.clone()) {
-            Ok(()) => self.emit(ClientEvent::ScriptManifest(manifest)),
-            Err(cause) => self.trouble("script_refused", cause),
+            Ok(()) => self.output.emit(ClientEvent::ScriptManifest(manifest)),
+            Err(cause) => self.output.trouble("script_refused", cause),
         }
     }
 
-    pub(super) fn script_chunk(&mut self, chunk: ScriptChunk) {
+    pub(crate) fn chunk(&mut self, chunk: ScriptChunk) {
         let path = chunk.path.clone();
         match self.scripts.chunk(chunk) {
-            Ok(outcome) => self.script_came(outcome, true),
-            Err(cause) => self.script_refused(path, cause),
+            Ok(outcome) => self.arrived(outcome, true),
+            Err(cause) => self.refused(path, cause),
         }
     }
 
-    pub(super) fn run_script(&mut self, path: String, run_context: RunContext) {
+    pub(crate) fn run(&mut self, path: String, run_context: RunContext) {
         if path == MANIFEST_PATH {
-            return self.run_scripts();
+            return self.run_all();
         }
         match self.scripts.run(&path, run_context) {
-            Ok(()) => self.emit(ClientEvent::ScriptRun { path }),
-            Err(cause) => self.trouble("script_refused", cause),
+            Ok(()) => self.output.emit(ClientEvent::ScriptRun { path }),
+            Err(cause) => self.output.trouble("script_refused", cause),
         }
     }
 
-    pub(super) fn count_script_bytes(&mut self, message: &ServerMessage) {
+    pub(crate) fn count(&mut self, message: &ServerMessage) {
         if is_about_scripts(message) {
-            self.script_bytes += packet::single(message).len() as u64;
+            self.scripts.bytes += packet::single(message).len() as u64;
         }
     }
 
     /// Content arrived and matches the manifest.
-    fn script_came(&mut self, outcome: ChunkOutcome, is_new: bool) {
+    fn arrived(&mut self, outcome: ChunkOutcome, is_new: bool) {
         match outcome {
             ChunkOutcome::Waiting => return,
-            ChunkOutcome::List => self.emit(ClientEvent::ScriptList),
+            ChunkOutcome::List => self.output.emit(ClientEvent::ScriptList),
             ChunkOutcome::Verified(scripts) => {
                 for (path, hash) in scripts {
                     self.scripts.note_lazy(&path);
                     if is_new {
-                        self.emit(ClientEvent::ScriptVerified { path, hash });
+                        self.output.emit(ClientEvent::ScriptVerified { path, hash });
                     }
                 }
             }
         }
-        self.confirm_scripts();
+        self.confirm();
     }
 
     /// Content arrived and does not match: reports it, and retries a few times.
-    fn script_refused(&mut self, path: String, cause: String) {
-        self.say_about_scripts(&ClientMessage::ScriptVerify {
+    fn refused(&mut self, path: String, cause: String) {
+        self.send(&ClientMessage::ScriptVerify {
             path: path.clone(),
             hash: String::new(),
             success: false,
         });
-        self.trouble("script_refused", cause);
+        self.output.trouble("script_refused", cause);
         if self.scripts.may_retry(&path) {
-            self.request_scripts(vec![path]);
+            self.request(vec![path]);
         }
     }
 
-    fn confirm_scripts(&mut self) {
+    fn confirm(&mut self) {
         for confirmation in self.scripts.confirmations() {
-            self.say_about_scripts(&ClientMessage::ScriptVerify {
+            self.send(&ClientMessage::ScriptVerify {
                 path: confirmation.path,
                 hash: confirmation.hash,
                 success: true,
@@ -158,27 +169,27 @@ impl Client {
         }
     }
 
-    fn run_scripts(&mut self) {
+    fn run_all(&mut self) {
         match self.scripts.run_all() {
             Ok(due) => {
                 for path in due.start {
-                    self.emit(ClientEvent::ScriptRun { path });
+                    self.output.emit(ClientEvent::ScriptRun { path });
                 }
                 if !due.changed.is_empty() || !due.removed.is_empty() {
-                    self.emit(ClientEvent::ScriptsReload {
+                    self.output.emit(ClientEvent::ScriptsReload {
                         changed: due.changed,
                         removed: due.removed,
                     });
                 }
-                self.emit(ClientEvent::ScriptsStarted);
+                self.output.emit(ClientEvent::ScriptsStarted);
             }
-            Err(cause) => self.trouble("script_refused", cause),
+            Err(cause) => self.output.trouble("script_refused", cause),
         }
     }
 
-    fn say_about_scripts(&mut self, message: &ClientMessage) {
-        self.script_bytes += packet::single(message).len() as u64;
-        self.send(message);
+    fn send(&mut self, message: &ClientMessage) {
+        self.scripts.bytes += packet::single(message).len() as u64;
+        self.output.send(message);
     }
 }
 

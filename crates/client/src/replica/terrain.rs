@@ -1,28 +1,24 @@
 //! The client's terrain: generated from the scene, changed by the operations and
 //! chunks that the server sends, in exactly the same way.
 
+use frolic_protocol::ServerMessage;
 use frolic_protocol::packet;
-use frolic_protocol::terrain::{ChunkData, TerraformApplied, TerrainOp};
-use frolic_protocol::{ClientMessage, ServerMessage};
+use frolic_protocol::terrain::{ChunkData, TerraformApplied};
 use frolic_terrain::{ChunkPos, Grid, Terrain, codec};
 
-use super::Client;
+use super::Replica;
 use crate::event::ClientEvent;
+use crate::output::Output;
 
-impl Client {
+impl Replica {
     /// The terrain, if the world has one.
     pub fn terrain(&self) -> Option<&Terrain> {
         self.scene.collision.terrain()
     }
 
-    /// TERRAFORM_REQUEST: asks the server to change the terrain.
-    pub fn terraform(&mut self, op: TerrainOp) {
-        self.send(&ClientMessage::Terraform(op));
-    }
-
-    pub(super) fn terraformed(&mut self, applied: TerraformApplied) {
+    pub(crate) fn terraformed(&mut self, applied: TerraformApplied, output: &mut Output) {
         let Ok(op) = applied.op.resolve() else {
-            return self.trouble("bad_terrain", "an operation makes no sense".into());
+            return output.trouble("bad_terrain", "an operation makes no sense".into());
         };
         let chunks = &applied.chunks;
         let changed = self
@@ -38,14 +34,14 @@ impl Client {
             let max = range.max.map(|at| (at + 1) as f32 * block_m);
             let message = ServerMessage::TerraformApplied(applied);
             let packet = packet::single(&message);
-            self.emit(ClientEvent::Terrain { min, max, packet });
+            output.emit(ClientEvent::Terrain { min, max, packet });
         }
     }
 
-    pub(super) fn chunk(&mut self, chunk: ChunkData) {
+    pub(crate) fn chunk(&mut self, chunk: ChunkData, output: &mut Output) {
         let blocks = match codec::unpack(&chunk.zstd) {
             Ok(blocks) => blocks,
-            Err(cause) => return self.trouble("bad_terrain", cause.to_string()),
+            Err(cause) => return output.trouble("bad_terrain", cause.to_string()),
         };
         let at = chunk.at;
         let installed = self
@@ -58,7 +54,7 @@ impl Client {
             let [min, max] = corners(terrain.grid(), at.chunk);
             let message = ServerMessage::ChunkData(chunk);
             let packet = packet::single(&message);
-            self.emit(ClientEvent::Terrain { min, max, packet });
+            output.emit(ClientEvent::Terrain { min, max, packet });
         }
     }
 }

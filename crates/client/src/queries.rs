@@ -6,9 +6,10 @@ use frolic_protocol::{PlayerInfo, Value};
 use frolic_scene::{Color, Pattern};
 use frolic_sim::{RayHit, Rotation, Vec3, capsule};
 
-use super::Client;
+use crate::drawn::{Drawn, DrawnKind};
+use crate::joined::Joined;
 use crate::parts::Resolved;
-use crate::playback::{Drawn, DrawnKind};
+use crate::replica::Replica;
 
 /// Entities without the tag that a ray passes through before it gives up; the server
 /// has the same limit.
@@ -38,7 +39,7 @@ const UNKNOWN_ENTITY: &str = "Entity";
 
 /// An entity as scripts read it.
 pub struct KnownEntity<'a> {
-    client: &'a Client,
+    world: Queries<'a>,
     id: u32,
     /// In the last frame.
     drawn: Option<&'a Drawn>,
@@ -74,7 +75,7 @@ impl<'a> KnownEntity<'a> {
         let is_player =
             |drawn: &&Drawn| drawn.kind == DrawnKind::Character && drawn.mood == Mood::default();
         if self.drawn.filter(is_player).is_some() {
-            let player = self.client.players.of_character(self.id);
+            let player = self.world.player_of(self.id);
             return player.map_or(UNKNOWN_PLAYER, |player| &player.name);
         }
         self.resolved.as_ref().map_or(UNKNOWN_ENTITY, |it| it.name)
@@ -85,8 +86,8 @@ impl<'a> KnownEntity<'a> {
         match &self.resolved {
             Some(resolved) => resolved.color(),
             None => self
-                .client
-                .scene
+                .world
+                .replica
                 .details_of(self.id)?
                 .looks
                 .color
@@ -108,7 +109,7 @@ impl<'a> KnownEntity<'a> {
 
     /// An attribute, as last replicated or as in the scene.
     pub fn attribute(&self, name: &str) -> Option<Value> {
-        if let Some(details) = self.client.scene.details_of(self.id) {
+        if let Some(details) = self.world.replica.details_of(self.id) {
             return details.attributes.get(name).cloned();
         }
         let attributes = self.resolved.as_ref()?.components.attributes.as_ref()?;
@@ -125,26 +126,24 @@ impl<'a> KnownEntity<'a> {
     }
 }
 
-impl Client {
-    /// What scripts can ask of the replicated world, as of the last frame.
-    pub fn queries(&self) -> Queries<'_> {
-        Queries { client: self }
-    }
-}
-
 /// The replicated world, as scripts ask for it.
 #[derive(Clone, Copy)]
 pub struct Queries<'a> {
-    client: &'a Client,
+    replica: &'a Replica,
+    joined: Option<&'a Joined>,
 }
 
 impl<'a> Queries<'a> {
+    pub(crate) fn new(replica: &'a Replica, joined: Option<&'a Joined>) -> Self {
+        Self { replica, joined }
+    }
+
     /// An entity of the world as far as it is known: drawn in the last frame, or a
     /// part.
     pub fn entity(&self, id: u32) -> Option<KnownEntity<'a>> {
-        let (drawn, resolved) = (self.drawn_of(id), self.client.resolve(id));
+        let (drawn, resolved) = (self.drawn_of(id), self.replica.resolve(id));
         (drawn.is_some() || resolved.is_some()).then_some(KnownEntity {
-            client: self.client,
+            world: *self,
             id,
             drawn,
             resolved,
@@ -164,47 +163,44 @@ impl<'a> Queries<'a> {
 
     /// NPCs in view, in order of ids.
     pub fn npcs(&self) -> Vec<u32> {
-        let npcs = self
-            .client
-            .drawn
-            .iter()
-            .filter(|drawn| drawn.mood.state().is_some());
+        let drawn = self.drawn().iter();
+        let npcs = drawn.filter(|drawn| drawn.mood.state().is_some());
         npcs.map(|drawn| drawn.id).collect()
     }
 
     /// The players in the world, disconnected ones among them, in order of numbers.
     pub fn players(&self) -> &'a [PlayerInfo] {
-        self.client.players.present()
+        self.joined.map_or(&[], |joined| joined.players().present())
     }
 
     /// A player by number, also one who left not long ago.
     pub fn player(&self, number: u32) -> Option<&'a PlayerInfo> {
-        self.client.players.find(number)
+        self.joined?.players().find(number)
     }
 
     /// The player whose character this is.
     pub fn player_of(&self, entity: u32) -> Option<&'a PlayerInfo> {
-        self.client.players.of_character(entity)
+        self.joined?.players().of_character(entity)
     }
 
     fn matching(&self, is_wanted: impl Fn(&KnownEntity<'_>) -> bool) -> Vec<u32> {
-        let mut ids: Vec<u32> = self.client.scene.ids().collect();
-        let replicated = self
-            .client
-            .joined
-            .iter()
-            .flat_map(|joined| joined.replication.states());
-        ids.extend(replicated.map(|state| state.id));
-        ids.extend(self.client.drawn.last().map(|own| own.id));
+        let mut ids: Vec<u32> = self.replica.scene.ids().collect();
+        ids.extend(self.replica.entities().map(|state| state.id));
+        ids.extend(self.drawn().last().map(|own| own.id));
         ids.sort_unstable();
         ids.dedup();
         ids.retain(|id| self.entity(*id).is_some_and(|entity| is_wanted(&entity)));
         ids
     }
 
+    /// Everything in the last frame.
+    fn drawn(&self) -> &'a [Drawn] {
+        self.joined.map_or(&[], Joined::drawn)
+    }
+
     /// Frames list entities in order of ids, and the own character last.
     fn drawn_of(&self, id: u32) -> Option<&'a Drawn> {
-        let (own, others) = self.client.drawn.split_last()?;
+        let (own, others) = self.drawn().split_last()?;
         if own.id == id {
             return Some(own);
         }
@@ -239,17 +235,17 @@ impl<'a> Queries<'a> {
             distance_max,
             ..
         } = *query;
-        let solids = &self.client.scene.collision;
+        let solids = &self.replica.scene.collision;
         let mut nearest = solids.raycast(origin, direction, distance_max, ignore);
-        let Some(joined) = self.client.joined.as_ref().filter(|_| query.characters) else {
+        let Some(joined) = self.joined.filter(|_| query.characters) else {
             return nearest;
         };
-        let params = &joined.welcome.character;
+        let params = &joined.welcome().character;
         let can_be_hit = |drawn: &&Drawn| {
             let living = drawn.kind == DrawnKind::Character && !drawn.own && !drawn.dead;
             living && !ignore.contains(&drawn.id)
         };
-        for character in self.client.drawn.iter().filter(can_be_hit) {
+        for character in self.drawn().iter().filter(can_be_hit) {
             let (feet, reach) = (
                 character.position,
                 nearest.map_or(distance_max, |hit| hit.distance),
@@ -268,7 +264,7 @@ impl<'a> Queries<'a> {
     }
 
     fn has_tag(&self, id: u32, tag: &str) -> bool {
-        let resolved = self.client.resolve(id);
+        let resolved = self.replica.resolve(id);
         resolved.is_some_and(|entity| entity.tags().iter().any(|known| known == tag))
     }
 }

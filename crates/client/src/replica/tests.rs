@@ -11,6 +11,7 @@ use frolic_protocol::{ClientMessage, ServerMessage, quantize};
 use frolic_sim::CharacterState;
 
 use super::*;
+use crate::Client;
 use crate::client::tests::joined;
 
 const SCENE: &str = r#"{"format":1,
@@ -106,7 +107,7 @@ pub(super) fn thing(id: u32, definition: u16, x: f32) -> EntityState {
 /// The position of a solid along x, and its width, in centimetres and without the
 /// margin of bounding boxes.
 fn solid(client: &Client, id: u32) -> Option<(i32, i32)> {
-    let (low, high) = client.bounds_of(id)?;
+    let (low, high) = client.replica().bounds_of(id)?;
     let middle = (low.x + high.x) * 50.0;
     let width = (high.x - low.x) * 100.0;
     Some((middle.round() as i32, (width / 5.0).round() as i32 * 5))
@@ -125,13 +126,13 @@ fn an_unmoved_entity_is_drawn_and_solid_exactly_where_the_file_has_it() {
     };
     let mut client = joined();
     receive(&mut client, packed(scene_json));
-    let solid = client.bounds_of(2);
+    let solid = client.replica().bounds_of(2);
     let mut ramp = thing(2, 0, 0.0);
     ramp.position = quantize::position(home.translation);
     ramp.rotation = quantize::rotation(home.rotation);
     assert_ne!(ramp.turn(), home.rotation);
     receive(&mut client, snapshot_at(10, Some(0.0), Some(&[ramp][..])));
-    assert_eq!(client.bounds_of(2), solid);
+    assert_eq!(client.replica().bounds_of(2), solid);
     for flags in [flags::GROUNDED, 0, flags::GROUNDED] {
         // It changed, and is drawn between its old and its new state.
         ramp.flags = flags;
@@ -141,10 +142,10 @@ fn an_unmoved_entity_is_drawn_and_solid_exactly_where_the_file_has_it() {
         assert_eq!((drawn.id, drawn.position), (2, home.translation));
         assert_eq!(drawn.rotation, home.rotation);
     }
-    assert_eq!(client.bounds_of(2), solid);
+    assert_eq!(client.replica().bounds_of(2), solid);
     ramp.position[0] += 256;
     receive(&mut client, snapshot_at(40, Some(0.0), Some(&[ramp][..])));
-    assert_ne!(client.bounds_of(2), solid, "it was moved");
+    assert_ne!(client.replica().bounds_of(2), solid, "it was moved");
 }
 
 #[test]

@@ -1,22 +1,75 @@
-//! Outgoing messages: what a server would reject is refused here, where a script
-//! can still get an error, and the rest is queued.
+//! What a client has for its host: events, and messages to send. What a server would
+//! reject is refused here, where a script can still get an error, and the rest is
+//! queued.
 
-use frolic_protocol::client_log::ClientLog;
-use frolic_protocol::message::ConnectionReport;
+use std::collections::VecDeque;
+
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
 use frolic_protocol::{Args, ClientMessage, ValueLimits};
 
-use super::Client;
 use crate::event::ClientEvent;
-use crate::outbox::fits;
+use crate::outbox::{Outbox, fits};
+use crate::reliable::ReliableChannel;
+use crate::stats::Meter;
 
+/// With this many unhandled events nothing more is received.
+pub(crate) const EVENTS_MAX: usize = 4096;
+/// With this many, transient events are dropped.
+const EVENTS_IN_PASSING_MAX: usize = 1024;
 /// Characters of a name that an error repeats.
 const NAME_CHARS_SHOWN: usize = 64;
 
-impl Client {
+#[derive(Default)]
+pub(crate) struct Output {
+    events: VecDeque<ClientEvent>,
+    pub channel: ReliableChannel,
+    reliable: Outbox,
+    datagrams: VecDeque<Vec<u8>>,
+    pub sent: Meter,
+}
+
+impl Output {
+    /// Resumes the session of a connection that is lost.
+    pub fn take_over(&mut self, old: &mut Output) {
+        self.channel = std::mem::take(&mut old.channel);
+        self.channel.hang_up();
+        // Counted as received, so they are not sent again.
+        self.events.extend(old.events.drain(..).filter(is_counted));
+    }
+
+    /// Whether more may be received.
+    pub fn has_room(&self) -> bool {
+        self.events.len() < EVENTS_MAX
+    }
+
+    /// Queues an event that must reach the host: it is never dropped.
+    pub fn emit(&mut self, event: ClientEvent) {
+        self.events.push_back(event);
+    }
+
+    /// Queues a transient event, which is dropped when the host is behind.
+    pub fn mention(&mut self, event: ClientEvent) {
+        if self.events.len() < EVENTS_IN_PASSING_MAX {
+            self.emit(event);
+        }
+    }
+
+    /// Queues an error, which is dropped when the host is far behind.
+    pub fn trouble(&mut self, code: &str, message: String) {
+        if self.has_room() {
+            self.emit(ClientEvent::Error {
+                code: code.to_owned(),
+                message,
+            });
+        }
+    }
+
+    pub fn take_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop_front()
+    }
+
     /// Queues any message. A reliable one is stored until the server has it, across
-    /// connections. One that no server accepts is refused with an error event: it
-    /// would close the connection, and again after every reconnect.
+    /// connections.
     pub fn send(&mut self, message: &ClientMessage) {
         let packet = packet::single(message);
         if let Err((code, text)) = check(message, packet.len()) {
@@ -24,10 +77,23 @@ impl Client {
         } else if !message.is_counted() {
             self.write(packet, message.is_unreliable());
         } else if self.channel.say(message.clone(), packet.len()) {
-            self.talk_on();
+            self.flush();
         } else {
             let text = "too much waits for the server; an event was dropped".to_owned();
             self.refuse(message, "events_dropped", text);
+        }
+    }
+
+    /// Queues an event as one datagram, which is dropped beyond the server's rate
+    /// limit. What does not fit a datagram is sent reliably.
+    pub fn send_unreliable(&mut self, name: String, args: Args) {
+        let message = ClientMessage::UnreliableEvent { name, args };
+        if packet::single(&message).len() <= DATAGRAM_BYTES_MAX {
+            if self.channel.spend() {
+                self.send(&message);
+            }
+        } else if let ClientMessage::UnreliableEvent { name, args } = message {
+            self.send(&ClientMessage::Event { name, args });
         }
     }
 
@@ -43,7 +109,7 @@ impl Client {
     }
 
     /// Writes the reliable messages that may be sent now.
-    pub(super) fn talk_on(&mut self) {
+    pub fn flush(&mut self) {
         while let Some(message) = self.channel.next() {
             let packet = packet::single(message);
             self.write(packet, false);
@@ -51,7 +117,7 @@ impl Client {
     }
 
     fn write(&mut self, packet: Vec<u8>, unreliable: bool) {
-        self.traffic.sent.add(packet.len());
+        self.sent.add(packet.len());
         if unreliable {
             self.datagrams.push_back(packet);
         } else {
@@ -59,70 +125,14 @@ impl Client {
         }
     }
 
-    /// Queues `Network.FireServer`.
-    pub fn fire_server(&mut self, name: String, args: Args) {
-        self.send(&ClientMessage::Event { name, args });
-    }
-
-    /// Queues output and errors of scripts, for the game's creator.
-    pub fn send_log(&mut self, log: ClientLog) {
-        self.send(&ClientMessage::Log(log));
-    }
-
-    /// Requests the server's tick timings, for a debug overlay.
-    pub fn ask_figures(&mut self) {
-        self.send(&ClientMessage::AskFigures);
-    }
-
-    /// Reports the overlay's connection statistics to the operator of the world.
-    pub(super) fn report(&mut self, now_ms: f64) {
-        let stats = self.stats(now_ms);
-        self.send(&ClientMessage::Report(ConnectionReport {
-            input_seq: stats.input_seq,
-            pending_inputs: stats.pending_inputs as u32,
-            corrections: stats.corrections,
-            snapshot_age_ms: stats.snapshot_age_ms.unwrap_or_default() as f32,
-            jitter_ms: stats.jitter_ms as f32,
-        }));
-    }
-
-    /// Queues a cast of a spell; `params` is one value.
-    pub fn cast_spell(&mut self, spell_id: String, params: Args) {
-        self.send(&ClientMessage::CastSpell {
-            spell_id,
-            revision_id: None,
-            params,
-        });
-    }
-
-    /// Queues `Network.FireServerUnreliable`: one datagram, which is dropped here
-    /// beyond the server's rate limit. What does not fit a datagram is sent
-    /// reliably.
-    pub fn fire_server_unreliable(&mut self, name: String, args: Args) {
-        let message = ClientMessage::UnreliableEvent { name, args };
-        if packet::single(&message).len() <= DATAGRAM_BYTES_MAX {
-            if self.channel.spend() {
-                self.send(&message);
-            }
-        } else if let ClientMessage::UnreliableEvent { name, args } = message {
-            self.fire_server(name, args);
-        }
-    }
-
-    /// Bytes for the reliable stream, or one WebSocket message. There may be more:
-    /// call it until it returns none.
     pub fn take_reliable(&mut self) -> Option<Vec<u8>> {
         self.reliable.take()
     }
 
-    /// One datagram, or one WebSocket message.
     pub fn take_datagram(&mut self) -> Option<Vec<u8>> {
         self.datagrams.pop_front()
     }
 
-    /// For hosts with only a WebSocket: its next message, with as much of what is
-    /// queued, reliable or not, as fits. There may be more: call it until it
-    /// returns none.
     pub fn take_packet(&mut self) -> Option<Vec<u8>> {
         let mut packet = self.reliable.take().unwrap_or_default();
         while let Some(datagram) = self.datagrams.front()
@@ -133,6 +143,14 @@ impl Client {
         }
         (!packet.is_empty()).then_some(packet)
     }
+}
+
+/// Whether an event comes from a reliable message, which is sent only once.
+fn is_counted(event: &ClientEvent) -> bool {
+    matches!(
+        event,
+        ClientEvent::Remote { .. } | ClientEvent::InvokeResult { .. } | ClientEvent::Chat { .. }
+    )
 }
 
 /// Whether a server accepts this message, whose packet has `bytes` bytes. A
