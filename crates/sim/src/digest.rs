@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     /// The browser must produce exactly these numbers; see
-    /// `web/src/player/determinism.test.ts`.
+    /// `web/src/player/core/determinism.test.ts`.
     #[test]
     fn ten_thousand_random_steps_give_the_recorded_digest() {
         let digests: Vec<String> = (1..=3)

@@ -36,7 +36,7 @@ impl WorldState {
     /// The usable entity that the player looks at, or else the nearest usable
     /// one in front: players do not aim precisely at a lever. Entities with a
     /// prompt come first, because that is what clients show
-    /// (`web/src/player/prompt.ts`).
+    /// (`web/src/player/model/prompt.ts`).
     fn within_reach(&self, number: PlayerNumber) -> Option<u32> {
         let (eyes, ahead) = self.aim(number)?;
         let own = self.players.get(&number)?.entity;

@@ -14,7 +14,7 @@ export function warmUpPlayer(): void {
       import('../routes/play/PlayPage.svelte'),
       import('../player/Player.svelte'),
       import('../player/view/world-view'),
-      import('../player/core').then((core) => core.prepareCore()),
+      import('../player/core/core').then((core) => core.prepareCore()),
     ];
     for (const part of parts) part.catch(() => undefined);
   };

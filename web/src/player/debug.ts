@@ -1,9 +1,9 @@
 // `window.__frolic`: a read-only view of the running player for tests and debugging. Not an API for games;
 // it may change with any version.
-import type { CoreStats, PlayerInfo } from './events';
-import type { Point } from './frame';
+import type { CoreStats, PlayerInfo } from './core/events';
+import type { Point } from './core/frame';
 import { type Moment, moments } from './perf-marks';
-import { npcState, type NpcState } from './npc';
+import { npcState, type NpcState } from './core/npc';
 import type { PlaySession } from './session.svelte';
 
 export interface DebugEntity {

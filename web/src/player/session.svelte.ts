@@ -1,42 +1,49 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
 import type { JoinRequest } from '../generated/rest';
-import { comesBack, hasStaleTicket, isFinal, isOutdated, isReplaced, type Standing } from './reconnect-policy';
-import { type ClientCore, Liveness } from './core';
-import { endingOf, kicked, lost, outdated, refused, replaced, type Ending } from './exit-reasons';
-import { parseEvent } from './events';
-import type { CoreEvent, CoreStats, PlayerInfo, TickFigures, WireValue } from './events';
-import { type FrameRecord, records } from './frame';
+import {
+  comesBack,
+  hasStaleTicket,
+  isFinal,
+  isOutdated,
+  isReplaced,
+  type Standing,
+} from './connection/reconnect-policy';
+import { type ClientCore, Liveness } from './core/core';
+import { endingOf, kicked, lost, outdated, refused, replaced, type Ending } from './connection/exit-reasons';
+import { parseEvent } from './core/events';
+import type { CoreEvent, CoreStats, PlayerInfo, TickFigures, WireValue } from './core/events';
+import { type FrameRecord, records } from './core/frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
 import { ActionButtons } from './input/actions.svelte';
 import type { Situation } from './input/controls';
 import { firstPad, readPad } from './input/gamepad';
 import { type Device, PlayerInput } from './input/input';
-import { type ClosedCause, WorldLink } from './connection';
-import { loadLuau } from './luau-loader';
+import { type ClosedCause, WorldLink } from './connection/link';
+import { loadLuau } from './scripts/luau-loader';
 import { mark } from './perf-marks';
-import { Misunderstandings, reloadOnce } from './outdated';
-import { forgetPlace, keepPlace, keptPlace } from './saved-seat';
-import { LoadProgress } from './progress.svelte';
-import type { Part } from './parts';
+import { Misunderstandings, reloadOnce } from './connection/outdated';
+import { forgetPlace, keepPlace, keptPlace } from './connection/saved-seat';
+import { LoadProgress } from './connection/progress.svelte';
+import type { Part } from './core/parts';
 import type { EffectsHost } from './luau/host';
-import { ScriptHost } from './scripthost';
-import { ScriptCache } from './scriptcache';
-import { ScriptLogs } from './scriptlogs';
-import { ClientScripts } from './scripts';
+import { ScriptHost } from './scripts/host';
+import { ScriptCache } from './scripts/cache';
+import { ScriptLogs } from './scripts/logs';
+import { ClientScripts } from './scripts/scripts';
 import { SoundBoard } from './sound';
-import { ChatLog } from './chat.svelte';
-import { People } from './people.svelte';
-import { Combat } from './combat.svelte';
-import { FightEvents } from './fightevents';
+import { ChatLog } from './model/chat.svelte';
+import { People } from './model/people.svelte';
+import { Combat } from './model/combat.svelte';
+import { FightEvents } from './model/fight-events';
 import { KnownTerrain, TERRAIN_REFUSALS } from './terrain/known';
-import { KnownWorld } from './replica';
-import { Prompts } from './prompts.svelte';
-import { isTouchScreen } from './touchscreen';
+import { KnownWorld } from './replica/known-world';
+import { Prompts } from './model/prompts.svelte';
+import { isTouchScreen } from './model/touchscreen';
 import type { TransportKind } from './transport/transport';
 import type { Quality } from './view/quality';
 import type { WorldView } from './view/world-view';
-import { WorldReplica } from './world-replica.svelte';
+import { WorldReplica } from './replica/world-replica.svelte';
 
 export type Phase = 'loading' | 'playing' | 'reconnecting' | 'ended';
 

@@ -1,8 +1,8 @@
 // One visit with a world that is played by the test: what is shown after a reconnection, what reaches scripts across it,
 // and how a visit ends whose page does not understand its server.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { ClientCore } from './core';
-import type { LinkOptions } from './connection';
+import type { ClientCore } from './core/core';
+import type { LinkOptions } from './connection/link';
 
 const opened: FakeLink[] = [];
 const views: FakeView[] = [];
@@ -83,12 +83,12 @@ class FakeView {
   dispose() {}
 }
 
-vi.mock('./connection', () => ({ WorldLink: { open: async (options: LinkOptions) => new FakeLink(options) } }));
+vi.mock('./connection/link', () => ({ WorldLink: { open: async (options: LinkOptions) => new FakeLink(options) } }));
 vi.mock('./view/world-view', () => ({ WorldView: FakeView }));
-vi.mock('./luau-loader', () => ({ loadLuau: () => vm }));
+vi.mock('./scripts/luau-loader', () => ({ loadLuau: () => vm }));
 
 const { PlaySession } = await import('./session.svelte');
-const { outdated } = await import('./exit-reasons');
+const { outdated } = await import('./connection/exit-reasons');
 
 const WELCOME = { type: 'welcome', resumeToken: 'token', entityId: 1, playerNumber: 1 };
 const MANIFEST = { type: 'scriptManifest', manifest: { hash: 'sha256:list', url: '/list', revision: 'r' } };

@@ -1,5 +1,5 @@
 // Small synthesised sounds without files. Silent until the first user gesture, as browsers require.
-import { settings } from './settings.svelte';
+import { settings } from './model/settings.svelte';
 
 interface Tone {
   from: number;

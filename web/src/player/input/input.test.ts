@@ -1,6 +1,6 @@
 // Combines keys, sticks and taps into one input.
 import { expect, test } from 'vitest';
-import { Button } from '../core';
+import { Button } from '../core/core';
 import { type InputEvent, PlayerInput } from './input';
 import { readPad } from './gamepad';
 import { codesOf, nameOf } from './keys';

@@ -1,6 +1,6 @@
 // The player's current input: keyboard, mouse, touch and gamepad combined into movement, look and buttons.
-import { Button } from '../core';
-import { settings } from '../settings.svelte';
+import { Button } from '../core/core';
+import { settings } from '../model/settings.svelte';
 import { type Action, actionOf, codesOf, MOUSE_BUTTONS, nameOf } from './keys';
 
 /** A key or button press or release, or a tap, as delivered to scripts. */

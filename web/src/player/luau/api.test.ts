@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test, vi } from 'vitest';
 import type { Page } from '../../generated/api';
-import type { Cast, WireValue } from '../events';
+import type { Cast, WireValue } from '../core/events';
 import { ScriptRuntime } from './runtime';
 import { TestHost, clock } from './testhost';
 

@@ -1,6 +1,6 @@
 // The functions below the client's Luau: the table `host` that only builtin/ sees. The server's are in
 // crates/script/src/host.rs; names and meaning agree.
-import type { WireValue } from '../events';
+import type { WireValue } from '../core/events';
 import { type Entities, pushValue, readValues } from './values';
 import type { HostFunction, LuauVm } from './vm';
 

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import type { WireValue } from '../events';
+import type { WireValue } from '../core/events';
 import { ScriptRuntime } from './runtime';
 import { TestHost, clock } from './testhost';
 

@@ -1,7 +1,7 @@
 // Runs the game's client scripts: the builtin Luau first, then the server's scripts, each with its own globals, all
 // under one memory cap and a time slice per handler.
-import type { Cast, WireValue } from '../events';
-import type { Happening, NewCode } from '../scripts';
+import type { Cast, WireValue } from '../core/events';
+import type { Happening, NewCode } from '../scripts/scripts';
 import type { InputEvent } from '../input/input';
 import { type ClientHost, nativeFunctions, type Natives, SPELLS } from './host';
 import { type Entities, pushValue } from './values';

@@ -1,6 +1,6 @@
 // A test host for client scripts: a small world that records everything scripts do. The same world as
 // crates/script/tests/support/mod.rs: ground (1), a kill brick (2), an NPC (5), the character (10) of player 7.
-import type { WireValue } from '../events';
+import type { WireValue } from '../core/events';
 import type { ClientHost, Found, Triple } from './host';
 
 /**

@@ -1,6 +1,6 @@
 // Values between Luau and the wire: plain JSON, with {"$v":[x,y,z]} for vectors, {"$e":id} for entities and {"$b":"…"} in
 // base64 for buffers (the JSON format of crates/protocol/src/value.rs). The server's limits apply here too, so that a script fails early.
-import type { WireValue } from '../events';
+import type { WireValue } from '../core/events';
 import { type LuauVm, Type } from './vm';
 
 const DEPTH_MAX = 32;

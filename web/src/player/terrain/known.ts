@@ -1,5 +1,5 @@
 // Terrain queries against the client core, for scripts, the camera and tests.
-import { type ClientCore, terrainMaterials } from '../core';
+import { type ClientCore, terrainMaterials } from '../core/core';
 import type { TerrainHost, Triple } from '../luau/host';
 
 /** Error codes of refused terrain edits; scripts show their own message. */

@@ -1,6 +1,6 @@
 // Meshes the terrain off the main thread: keeps a copy of it (created from the scene, updated by server messages, as
 // in the client core) and turns chunks into triangles, nearest first.
-import { prepareCore, type TerrainMesher } from '../core';
+import { prepareCore, type TerrainMesher } from '../core/core';
 import type { ChunkPlace, FromWorker, ToWorker } from './messages';
 import { DrawPlan } from './plan';
 

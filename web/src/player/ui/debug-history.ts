@@ -1,5 +1,5 @@
 // History for the debug overlay's graphs: the last seconds of a few statistics in bins of 100 ms. Pure.
-import type { CoreStats } from '../events';
+import type { CoreStats } from '../core/events';
 import type { Value } from './sparkline';
 
 const BIN_MS = 100;

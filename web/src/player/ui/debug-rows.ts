@@ -1,5 +1,5 @@
 // The statistics of the debug overlay as text. Pure, so that wording and warnings can be tested.
-import type { CoreStats, TickFigures } from '../events';
+import type { CoreStats, TickFigures } from '../core/events';
 
 /** In the order they are shown. */
 export const DEBUG_GROUPS = ['line', 'traffic', 'prediction', 'world', 'server'] as const;

@@ -1,7 +1,7 @@
 // One character: a small tree of joints posed in code. Nothing here is drawn directly: the crowd copies the
 // joints' matrices into its instanced meshes, so a hundred avatars cost as many draw calls as one.
 import { Object3D } from 'three';
-import type { Point } from '../frame';
+import type { Point } from '../core/frame';
 import type { AvatarLook } from './look';
 import { pose, strideLength, turnTowards, type Motion } from './pose';
 

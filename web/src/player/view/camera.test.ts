@@ -2,7 +2,7 @@
 import { Vector3 } from 'three';
 import { expect, test } from 'vitest';
 import { PlayerInput } from '../input/input';
-import { ScriptCamera } from '../scriptcamera';
+import { ScriptCamera } from '../scripts/camera';
 import { ChaseCamera } from './camera';
 import { Occluders } from './occluders';
 

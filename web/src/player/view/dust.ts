@@ -10,7 +10,7 @@ import {
   SpriteMaterial,
   Vector3,
 } from 'three';
-import type { Point } from '../frame';
+import type { Point } from '../core/frame';
 import type { Occluders } from './occluders';
 
 const PUFFS_PER_LANDING = 7;

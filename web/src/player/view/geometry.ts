@@ -1,7 +1,7 @@
 // Shapes of parts as geometry with softened edges. UVs are in metres, so that a pattern keeps its size on
 // every part.
 import { BufferAttribute, BufferGeometry, CapsuleGeometry, CylinderGeometry, SphereGeometry, Vector3 } from 'three';
-import type { PartShape, Vec3 } from '../parts';
+import type { PartShape, Vec3 } from '../core/parts';
 
 /** Maximum bevel width of a box. */
 const BEVEL_M = 0.06;

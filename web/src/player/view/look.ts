@@ -5,7 +5,7 @@ import type { AvatarLooks } from '../../generated/AvatarLooks';
 import type { Face } from '../../generated/Face';
 import type { Hat } from '../../generated/Hat';
 import { hashText } from '../../lib/hash';
-import type { PartNpc } from '../parts';
+import type { PartNpc } from '../core/parts';
 
 export interface AvatarLook {
   shirt: Color;

@@ -1,7 +1,7 @@
 // Material components as three.js materials, shared between parts that look alike apart from their colour
 // (colour lives in the vertices, so that parts of many colours are drawn in one call).
 import { Color, FrontSide, type Material, MeshLambertMaterial, MeshStandardMaterial } from 'three';
-import type { PartMaterial } from '../parts';
+import type { PartMaterial } from '../core/parts';
 import { patternTexture } from './patterns';
 
 export class MaterialLibrary {

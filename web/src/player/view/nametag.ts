@@ -1,6 +1,6 @@
 // A name tag above a character: a canvas on a sprite that fades with distance.
 import { CanvasTexture, type Vector3, Sprite, SpriteMaterial, SRGBColorSpace } from 'three';
-import { plainText } from '../plaintext';
+import { plainText } from '../model/plaintext';
 
 const FADE_FROM_M = 18;
 const FADE_TO_M = 42;

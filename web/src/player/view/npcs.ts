@@ -17,9 +17,9 @@ import {
   SRGBColorSpace,
   Vector3,
 } from 'three';
-import type { FrameRecord, Point } from '../frame';
-import { npcMark, npcState, npcSuspicion } from '../npc';
-import type { PartNpc } from '../parts';
+import type { FrameRecord, Point } from '../core/frame';
+import { npcMark, npcState, npcSuspicion } from '../core/npc';
+import type { PartNpc } from '../core/parts';
 import type { Occluders } from './occluders';
 
 const MARK_ABOVE_FEET_M = 2.45;

@@ -1,8 +1,8 @@
 // Raycasts against solid parts.
 import { Quaternion, Vector3 } from 'three';
 import { expect, test } from 'vitest';
-import type { Part } from '../parts';
-import { makePart } from '../parts.fixture';
+import type { Part } from '../core/parts';
+import { makePart } from '../core/parts.fixture';
 import { Occluders } from './occluders';
 
 const wall: Partial<Part> = { shape: { type: 'box', size: [4, 4, 1] }, position: [0, 0, -5] };

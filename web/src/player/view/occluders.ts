@@ -1,7 +1,7 @@
 // Line-of-sight tests: solid parts as oriented boxes, without testing triangles.
 // Used every frame by the camera and the blob shadow.
 import { Quaternion, type QuaternionLike, Vector3, type Vector3Like } from 'three';
-import type { Part } from '../parts';
+import type { Part } from '../core/parts';
 import { shapeHalfExtents } from './geometry';
 
 interface Occluder {

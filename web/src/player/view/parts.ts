@@ -12,7 +12,7 @@ import {
   Vector3,
   type Vector3Like,
 } from 'three';
-import type { Part } from '../parts';
+import type { Part } from '../core/parts';
 import { type MeshSource, shapeGeometry } from './geometry';
 import type { MaterialLibrary } from './materials';
 

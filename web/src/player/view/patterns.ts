@@ -1,6 +1,6 @@
 // The drawn surfaces of Material.pattern as small grey-scale canvas textures, multiplied with the part's colour.
 import { CanvasTexture, LinearMipmapLinearFilter, RepeatWrapping, SRGBColorSpace, type Texture } from 'three';
-import type { PartPattern } from '../parts';
+import type { PartPattern } from '../core/parts';
 
 const SIZE = 128;
 /** How many metres one tile of the texture covers. */

@@ -18,7 +18,7 @@ import {
   Vector3,
 } from 'three';
 import { RoundedBoxGeometry } from 'three/examples/jsm/geometries/RoundedBoxGeometry.js';
-import type { WeaponInfo } from '../combat.svelte';
+import type { WeaponInfo } from '../model/combat.svelte';
 
 export const SHOT_STRIDE = 9;
 const SHOTS_MAX = 1024;

@@ -1,6 +1,6 @@
 // Light: a bright sky, one sun whose shadow follows the player, and the lamps of the scene.
 import { Color, DirectionalLight, Group, HemisphereLight, PointLight, Quaternion, SpotLight, Vector3 } from 'three';
-import type { Part, PartLight } from '../parts';
+import type { Part, PartLight } from '../core/parts';
 import { atDusk, dusk } from './dusk';
 
 /** Shadow radius around the player. */

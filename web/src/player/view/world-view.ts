@@ -1,11 +1,11 @@
 // The view of the world: owns the three.js scene and renders each frame of the client core.
 // It contains no game logic.
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
-import type { Combat, WeaponInfo } from '../combat.svelte';
+import type { Combat, WeaponInfo } from '../model/combat.svelte';
 import type { AvatarLooks } from '../../generated/AvatarLooks';
-import { type PlayerInfo, textOf, type WireValue } from '../events';
-import { type FrameRecord, records } from '../frame';
-import { looksLike, type Part, type PartChanges, type PartNpc, type Vec3 } from '../parts';
+import { type PlayerInfo, textOf, type WireValue } from '../core/events';
+import { type FrameRecord, records } from '../core/frame';
+import { looksLike, type Part, type PartChanges, type PartNpc, type Vec3 } from '../core/parts';
 import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';

@@ -1,0 +1,55 @@
+// The client core (crates/client-wasm) as the page sees it, and how it is loaded. wasm-bindgen writes its interface.
+// The wasm module is built by `cargo xtask wasm` into src/wasm and is not in the repository; a glob lets the site be
+// type-checked and tested without it.
+import type * as Core from '../../generated/core';
+import type { ClientCore } from '../../generated/core';
+import type { TerrainMaterial } from '../../generated/TerrainMaterial';
+
+export type { ClientCore, TerrainMesher } from '../../generated/core';
+
+/** How the connection is doing, by what came lately: see crates/client/src/liveness.rs. */
+export const Liveness = { alive: 0, stalled: 1, lost: 2 } as const;
+
+export const Button = { jump: 1, run: 2, fire: 4, interact: 8 } as const;
+
+type CoreModule = typeof Core & {
+  default(options: { module_or_path: string }): Promise<unknown>;
+};
+
+const modules = import.meta.glob<CoreModule>('../../wasm/frolic_client_wasm.js');
+const binaries = import.meta.glob<string>('../../wasm/frolic_client_wasm_bg.wasm', {
+  query: '?url',
+  import: 'default',
+});
+
+let ready: Promise<CoreModule> | null = null;
+
+/** Loads the wasm module once per page and makes a core. */
+export async function loadCore(): Promise<ClientCore> {
+  const { ClientCore } = await prepareCore();
+  return new ClientCore();
+}
+
+/** The materials of the ground; empty before the core is loaded. */
+export function terrainMaterials(): TerrainMaterial[] {
+  return materials;
+}
+
+let materials: TerrainMaterial[] = [];
+
+/** Begins to load the wasm module, so that it is there when it is needed. */
+export function prepareCore(): Promise<CoreModule> {
+  ready ??= initialise();
+  return ready;
+}
+
+async function initialise(): Promise<CoreModule> {
+  const [loadModule] = Object.values(modules);
+  const [loadUrl] = Object.values(binaries);
+  if (!loadModule || !loadUrl)
+    throw new Error('This build of the site has no client core. Run `cargo xtask wasm`, then build again.');
+  const [module, url] = await Promise.all([loadModule(), loadUrl()]);
+  await module.default({ module_or_path: url });
+  materials = JSON.parse(module.terrain_materials()) as TerrainMaterial[];
+  return module;
+}
