@@ -52,7 +52,7 @@ pub(crate) struct Update {
 }
 
 impl Replica {
-    /// Forgets all entities: a welcome begins their replication anew.
+    /// Forgets all entities: a welcome restarts their replication.
     pub(crate) fn restart(&mut self, tick_hz: u32, snapshot_hz: u32) {
         self.replication = Replication::new(tick_hz, snapshot_hz);
     }
