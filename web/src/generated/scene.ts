@@ -83,7 +83,7 @@ export type Components = {
 
 /** One entity of the scene. */
 export type Entity = {
-  /** Its records of the children of its prefab, by their path of names, such as `Crown/Lamp`. */
+  /** What it records about the children of its prefab, by their path of names, such as `Crown/Lamp`. */
   children?: Record<string, InstanceChild>;
   components?: ComponentChanges;
   /** Unique in the scene; also the net id of the entity. */
@@ -101,7 +101,7 @@ export type Groups = number[];
 /** Whom an NPC minds. */
 export type Hostility = "players" | "other_teams" | "nobody";
 
-/** An entity's record of a child of its prefab. */
+/** What an entity records about a child of its prefab. */
 export type InstanceChild = {
   components?: ComponentChanges;
   /** Unique in the scene; also the net id of the entity. */
@@ -223,7 +223,7 @@ export type Prefab = {
 
 /** A node below the root of a prefab. */
 export type PrefabChild = {
-  /** Its children. */
+  /** What is below it. */
   children?: PrefabChild[];
   components?: ComponentChanges;
   name: string;
@@ -293,7 +293,7 @@ export type Scene = {
   /** What is in the world at its start. */
   entities?: Entity[];
   format: 1 | 2;
-  /** Templates that scripts spawn and entities start from, by name. */
+  /** What scripts can spawn and entities can start from, by name. */
   prefabs?: Record<string, Prefab>;
   /** The terrain of blocks. */
   terrain?: object;
