@@ -1,5 +1,6 @@
-//! `cargo xtask codegen`: the TypeScript types of messages and REST, exported
-//! from the Rust types by ts-rs into web/src/generated, the definition of the
+//! `cargo xtask codegen`: the TypeScript types of messages, exported from the
+//! Rust types by ts-rs into web/src/generated, those of REST calls, which
+//! openapi-typescript makes from the OpenAPI document, the definition of the
 //! script API as JSON, the JSON Schema and types of scenes, generated pages of
 //! docs/, and the interface of the client core as wasm-bindgen writes it. They
 //! are committed, and `--check` fails when they differ from what Rust defines.
@@ -13,22 +14,27 @@ use anyhow::{Context, Result, bail};
 
 use crate::progress::{Progress, Step};
 use crate::rust_tests::{self, Built, Run};
-use crate::wasm;
 use crate::workspace::Workspace;
+use crate::{wasm, web};
 
 /// The folder that ts-rs exports into, and how it writes 64-bit integers: as
 /// `.cargo/config.toml` says for tests that cargo runs.
 const EXPORT_DIR: &str = "TS_RS_EXPORT_DIR";
 /// The folder that pages of docs/ are exported into: `docs` in the other one.
 const DOCS_DIR: &str = "DOCS_EXPORT_DIR";
+/// The file that the OpenAPI document is exported to.
+const OPENAPI: (&str, &str) = ("OPENAPI_EXPORT_FILE", "openapi.json");
 const LARGE_INT: (&str, &str) = ("TS_RS_LARGE_INT", "number");
 
+/// The types of REST calls.
+const REST: &str = "rest.ts";
 /// The interface of the client core.
 const CORE: &str = "core.d.ts";
 
 /// Writes the types, or compares them.
 pub fn run(workspace: &Workspace, progress: &Progress, check_only: bool) -> Result<()> {
     wasm::run(workspace, progress)?;
+    web::packages(workspace, progress)?;
     progress.step("generated types", |step| {
         if check_only {
             return check(workspace, step);
@@ -77,12 +83,17 @@ impl Export {
         Ok(Self { folder })
     }
 
+    fn document(&self) -> PathBuf {
+        self.folder.join(OPENAPI.1)
+    }
+
     /// The environment variables of the tests that export.
-    pub fn variables(&self) -> [(String, OsString); 3] {
+    pub fn variables(&self) -> [(String, OsString); 4] {
         let (name, value) = LARGE_INT;
         [
             (EXPORT_DIR.to_owned(), self.folder.clone().into()),
             (DOCS_DIR.to_owned(), self.folder.join("docs").into()),
+            (OPENAPI.0.to_owned(), self.document().into()),
             (name.to_owned(), value.into()),
         ]
     }
@@ -144,9 +155,24 @@ fn export_from(
     };
     let (_, result) = rust_tests::run(step, &built.all(), &run);
     result?;
+    rest_types(workspace, step, &export)?;
     let mut exported = read_folder(&export.folder)?;
     exported.insert(CORE.to_owned(), wasm::interface(workspace)?);
     Ok(exported)
+}
+
+/// Replaces the exported OpenAPI document by TypeScript types.
+fn rest_types(workspace: &Workspace, step: &Step, export: &Export) -> Result<()> {
+    let document = export.document();
+    let mut npm = workspace.npm();
+    npm.args(["exec", "--", "openapi-typescript"])
+        .arg(&document)
+        .arg("--output")
+        .arg(export.folder.join(REST))
+        .args(["--root-types", "--root-types-no-schema-prefix"])
+        .args(["--root-types-keep-casing", "--default-non-nullable=false"]);
+    step.run(&mut npm)?;
+    fs::remove_file(&document).context("the OpenAPI document cannot be removed")
 }
 
 /// All files under a folder by their path in it; an absent folder is empty.

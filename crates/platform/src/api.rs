@@ -1,5 +1,5 @@
-//! Request and response types of the REST API. Tests export them as TypeScript
-//! (`rest.ts`), so that the site cannot drift from the server.
+//! Request and response types of the REST API. The OpenAPI document describes them, and `cargo xtask codegen`
+//! generates the site's types from it, so that the site cannot drift from the server.
 
 mod accounts;
 mod admin;
@@ -28,33 +28,26 @@ pub use worlds::*;
 /// `POST /join`: at most one of the four ids; without any it opens a new world of the
 /// default game.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JoinRequest {
     /// Join exactly this world.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub world_id: Option<String>,
     /// Join the best running world of this game, or a new one.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub game_id: Option<String>,
     /// Join the world with this room code.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub room_code: Option<String>,
     /// Join the world of this invitation, next to the friend who created it.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub invite: Option<String>,
     /// Release channel, with `game_id`; default `stable`.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub channel: Option<Channel>,
 }
 
 /// Response of `POST /join`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JoinResponse {
     /// WebSocket URL of the world's server.
     pub server_address: String,
@@ -79,17 +72,16 @@ pub struct JoinResponse {
 
 /// Transports of a world's server.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Transports {
     /// Always available.
     pub websocket: WebSocketTransport,
     /// `null` when the server cannot be reached over UDP.
+    #[schema(required)]
     pub webtransport: Option<WebTransportTransport>,
 }
 
 /// A WebSocket endpoint.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WebSocketTransport {
     /// Append `?ticket=…`, or send the ticket in the first message.
     pub url: String,
@@ -97,7 +89,6 @@ pub struct WebSocketTransport {
 
 /// A WebTransport endpoint.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WebTransportTransport {
     /// `https://…/game`.
     pub url: String,
@@ -107,7 +98,6 @@ pub struct WebTransportTransport {
 
 /// A world in a game's server browser.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RunningWorld {
     /// World id, to join.
     pub world_id: String,
@@ -122,7 +112,6 @@ pub struct RunningWorld {
 /// `GET /api/games/{id}/console?after=N`: output and cost of the game's scripts, for
 /// its creator.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsolePage {
     /// The game.
     pub game_id: String,
@@ -140,7 +129,6 @@ pub struct ConsolePage {
 
 /// A world in a game's console.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleWorld {
     /// World id.
     pub world_id: String,
@@ -160,7 +148,6 @@ pub struct ConsoleWorld {
 
 /// Resource usage of one script of a world.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleScript {
     /// Path; `@builtin` is the engine's own part.
     pub path: String,
@@ -182,7 +169,6 @@ pub struct ConsoleScript {
 
 /// One output line of a script.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleEntry {
     /// Sequence number over all lines of the platform.
     pub number: u64,
@@ -199,10 +185,12 @@ pub struct ConsoleEntry {
     /// Path of the script.
     pub script: String,
     /// Line number, when known.
+    #[schema(required)]
     pub line: Option<u32>,
     /// The text.
     pub message: String,
     /// The source text of that line, when known.
+    #[schema(required)]
     pub source_line: Option<String>,
     /// The stack of an error, one frame per line; else empty.
     pub stack: String,
@@ -211,12 +199,12 @@ pub struct ConsoleEntry {
     /// SHA-256 of the script's bytecode; empty when there is none.
     pub hash: String,
     /// Set for a line reported by players' browsers, which is unverified.
+    #[schema(required)]
     pub client: Option<ConsoleClient>,
 }
 
 /// The clients that reported a line.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleClient {
     /// Browser of the last client that reported it.
     pub browser: String,
@@ -228,7 +216,6 @@ pub struct ConsoleClient {
 
 /// `GET /health`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Health {
     /// `ok`, or `stopping` during shutdown.
     pub status: String,
@@ -242,7 +229,6 @@ pub struct Health {
 
 /// Body of every error response.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ErrorBody {
     /// The error.
     pub error: ErrorInfo,
@@ -250,7 +236,6 @@ pub struct ErrorBody {
 
 /// Content of [`ErrorBody`].
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ErrorInfo {
     /// Stable code for programs.
     pub code: String,
@@ -258,6 +243,5 @@ pub struct ErrorInfo {
     pub message: String,
     /// Additional machine-readable details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, ts(optional, type = "unknown"))]
     pub details: Option<serde_json::Value>,
 }

@@ -93,17 +93,21 @@ fn answer(json: Bytes, etag: String, request: &HeaderMap) -> Response {
     (headers, content_type, json).into_response()
 }
 
-/// Adds the common responses to every operation.
+/// Names every operation after its method and path, and adds the common responses.
 fn complete(document: &mut utoipa::openapi::OpenApi) {
-    for item in document.paths.paths.values_mut() {
+    for (path, item) in &mut document.paths.paths {
         let operations = [
-            &mut item.get,
-            &mut item.post,
-            &mut item.put,
-            &mut item.delete,
-            &mut item.patch,
+            ("get", &mut item.get),
+            ("post", &mut item.post),
+            ("put", &mut item.put),
+            ("delete", &mut item.delete),
+            ("patch", &mut item.patch),
         ];
-        for operation in operations.into_iter().flatten() {
+        for (method, operation) in operations {
+            let Some(operation) = operation else {
+                continue;
+            };
+            operation.operation_id = Some(operation_id(method, path));
             let body = operation.request_body.iter().flat_map(|_| WITH_BODY);
             for (status, text) in ANYWHERE.into_iter().chain(body) {
                 let responses = &mut operation.responses.responses;
@@ -113,6 +117,16 @@ fn complete(document: &mut utoipa::openapi::OpenApi) {
             }
         }
     }
+}
+
+/// `get_api_games_id` for `GET /api/games/{id}`. Names of handlers repeat: many modules have a `list`.
+fn operation_id(method: &str, path: &str) -> String {
+    let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    std::iter::once(method)
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join("_")
 }
 
 fn failure(text: &str) -> utoipa::openapi::Response {

@@ -1,6 +1,6 @@
 // The API client: guest login, one new login after a 401, and errors that can be shown.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ApiError, listGames } from './api';
+import { ApiError, call, listGames } from './api';
 import { join } from './joining';
 import { forgetSession, loadSession, saveSession } from './session';
 
@@ -55,4 +55,15 @@ test('an expired account session is reported and not replaced by a guest', async
   await expect(join({ game_id: 'obby' })).rejects.toMatchObject({ status: 401, code: 'session_over' });
   expect(calls).toEqual(['/join']);
   expect(loadSession()).toBe(null);
+});
+
+test('parameters are encoded; absent ones are left out', async () => {
+  const calls = serve(() => json({ files: [] }));
+  const path = { id: 'a game/…' };
+  await call('GET', '/api/games/{id}/files', { path, query: { world_id: 'w&1' } });
+  await call('GET', '/api/games/{id}/files', { path, query: { world_id: undefined } });
+  expect(calls).toEqual([
+    '/api/games/a%20game%2F%E2%80%A6/files?world_id=w%261',
+    '/api/games/a%20game%2F%E2%80%A6/files',
+  ]);
 });

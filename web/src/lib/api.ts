@@ -1,8 +1,8 @@
-// Calls to the control plane. Every failure becomes an ApiError with a user-facing message.
-import type { ConsolePage, ErrorBody, GameDetail, GameList, LoginResponse } from '../generated/rest';
+// Calls to the control plane, typed by its OpenAPI document: `call('GET', '/api/games/{id}', { path: { id } })`.
+// Every failure becomes an ApiError with a user-facing message.
+import type { ErrorBody, GameList } from '../generated/rest';
+import type { Answer, Method, Parameters, PathOf, Request } from './rest-types';
 import { forgetSession, loadSession, saveSession, sessionOf, type Session } from './session';
-
-export type GameSort = 'popular' | 'new' | 'featured';
 
 /** A refused or failed request: `status` 0 means that the server was not reached. */
 export class ApiError extends Error {
@@ -18,42 +18,11 @@ export class ApiError extends Error {
   }
 }
 
-/** A page of the store. */
-export interface GameWish {
-  sort?: GameSort;
-  q?: string;
-  tag?: string;
-  creator?: string;
-  page?: number;
-  per_page?: number;
-}
+export type GameWish = NonNullable<Parameters<'GET', '/api/games'>['query']>;
+export type GameSort = NonNullable<GameWish['sort']>;
 
-export function listGames(wish: GameWish, signal?: AbortSignal): Promise<GameList> {
-  return call<GameList>('GET', '/api/games', { query: { ...wish }, as: 'anonymous', signal });
-}
-
-/** A game's page, with fields for its creator and for the caller's like. */
-export function getGame(id: string, signal?: AbortSignal): Promise<GameDetail> {
-  return call<GameDetail>('GET', `/api/games/${encodeURIComponent(id)}`, { signal });
-}
-
-/** Output and costs of a game's scripts after a line; for its creator, or with an admin token. */
-export async function getConsole(id: string, after: number, signal?: AbortSignal): Promise<ConsolePage> {
-  const operator = operatorToken();
-  const token = operator ?? loadSession()?.token;
-  if (!token) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
-  const query = new URLSearchParams({ after: String(after) });
-  try {
-    return await request<ConsolePage>(`/api/games/${encodeURIComponent(id)}/console?${query}`, {
-      signal,
-      headers: { Authorization: `Bearer ${token}` },
-    });
-  } catch (error) {
-    // A wrong token must not take precedence over the user's session.
-    if (operator && error instanceof ApiError && error.status === 401) sessionStorage.removeItem(OPERATOR_KEY);
-    throw error;
-  }
-}
+export const listGames = (query: GameWish, signal?: AbortSignal): Promise<GameList> =>
+  call('GET', '/api/games', { query, as: 'anonymous', signal });
 
 const OPERATOR_KEY = 'frolic.operator';
 
@@ -82,45 +51,75 @@ export function operatorToken(): string | null {
 export async function session(): Promise<Session> {
   const saved = loadSession();
   if (saved) return saved;
-  const answer = await request<LoginResponse>('/login', { method: 'POST', body: '{}' });
-  const fresh = sessionOf(answer);
+  const fresh = sessionOf(await call('POST', '/login', { body: {}, as: 'anonymous' }));
   saveSession(fresh);
   return fresh;
 }
 
-/** Identity of a call: none, the saved session if there is one, the saved session (required), or a guest created on demand. */
-export type CallAs = 'anonymous' | 'anyone' | 'me' | 'guest';
+/**
+ * Identity of a call: none, the saved session if there is one, the saved session (required), a guest created on demand,
+ * or the admin token of this tab before the saved session.
+ */
+export type CallAs = 'anonymous' | 'anyone' | 'me' | 'guest' | 'operator';
 
-export interface CallOptions {
-  /** Sent as JSON; a Blob or buffer is sent unchanged. */
-  body?: unknown;
-  query?: Record<string, string | number | undefined>;
+interface Common {
   headers?: Record<string, string>;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   as?: CallAs;
 }
 
-/** A call to the REST interface: `call<GameList>('GET', '/api/games')`. Answers without a body give `undefined`. */
-export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
-  return (await callFull<T>(method, path, options)).value;
+/** The options of a call; they may be omitted when the operation requires no parameter and no body. */
+type Options<M extends Method, P extends PathOf<M>> =
+  Partial<Request<M, P>> extends Request<M, P> ? [options?: Request<M, P> & Common] : [options: Request<M, P> & Common];
+
+/** The options of any call. */
+interface AnyOptions extends Common {
+  path?: Record<string, string>;
+  query?: Record<string, unknown>;
+  /** Sent as JSON; a Blob is sent unchanged. */
+  body?: unknown;
 }
 
-/** As `call`, with the ETag of the answer: send it back as If-Match to change exactly what was read. */
-export async function callFull<T>(
-  method: string,
-  path: string,
-  options: CallOptions = {},
-): Promise<{ value: T; etag: string | null }> {
-  const { as = 'anyone' } = options;
+/** A call to the REST interface. Answers without a body give `undefined`. */
+export async function call<M extends Method, P extends PathOf<M>>(
+  method: M,
+  path: P,
+  ...[options]: Options<M, P>
+): Promise<Answer<M, P>> {
+  return answer(await retried(method, path, options));
+}
+
+/** As `call`, for responses that are not JSON. */
+export function download<P extends PathOf<'GET'>>(path: P, ...[options]: Options<'GET', P>): Promise<Response> {
+  return retried('GET', path, options);
+}
+
+/** The URL of an operation, for links. */
+export function urlOf<P extends PathOf<'GET'>>(path: P, parameters: Parameters<'GET', P> & AnyOptions): string {
+  return resolve(path, parameters);
+}
+
+function resolve(template: string, { path = {}, query = {} }: AnyOptions): string {
+  const address = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ''));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null && value !== '') search.set(name, String(value));
+  return search.size > 0 ? `${address}?${search}` : address;
+}
+
+async function retried(method: Method, path: string, options: AnyOptions = {}): Promise<Response> {
   const used = loadSession();
   try {
-    return await callOnce<T>(method, path, options);
+    return await send(method, path, options);
   } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    // A wrong token must not take precedence over the user's session.
+    if (options.as === 'operator') forgetOperatorToken();
     // An expired guest session is replaced by a new one; other users are asked to sign in.
-    if (as !== 'guest' || !(error instanceof ApiError) || error.status !== 401) throw error;
+    if (options.as !== 'guest') throw error;
     const saved = loadSession();
     // Another tab has signed in meanwhile: use its session.
-    if (used && saved && saved.token !== used.token) return callOnce<T>(method, path, options);
+    if (used && saved && saved.token !== used.token) return send(method, path, options);
     forgetSession();
     // A user with an account never becomes a guest silently.
     if (saved?.kind === 'account') {
@@ -130,48 +129,38 @@ export async function callFull<T>(
         `${saved.username}, your session has ended. Sign in again, or try again to play as a guest.`,
       );
     }
-    return callOnce<T>(method, path, options);
+    return send(method, path, options);
   }
 }
 
-async function callOnce<T>(
-  method: string,
-  path: string,
-  { body, query, headers, signal, as = 'anyone' }: CallOptions,
-): Promise<{ value: T; etag: string | null }> {
-  const all = new Headers(headers);
-  const saved = as === 'guest' ? await session() : as === 'anonymous' ? null : loadSession();
-  if (saved && !all.has('Authorization')) all.set('Authorization', `Bearer ${saved.token}`);
-  else if (as === 'me' && !saved) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
-  const raw = body instanceof Blob || body instanceof ArrayBuffer;
-  if (body !== undefined && !raw) all.set('Content-Type', 'application/json');
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query ?? {}))
-    if (value !== undefined && value !== '') search.set(name, String(value));
-  const url = search.size > 0 ? `${path}?${search}` : path;
-  const response = await reach(url, {
+async function send(method: Method, path: string, options: AnyOptions): Promise<Response> {
+  const { body, signal, as = 'anyone' } = options;
+  const headers = new Headers(options.headers);
+  const token = await tokenOf(as);
+  if (token) headers.set('Authorization', `Bearer ${token}`);
+  else if (as === 'me' || as === 'operator')
+    throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
+  const raw = body instanceof Blob;
+  if (body !== undefined && !raw) headers.set('Content-Type', 'application/json');
+  return reach(resolve(path, options), {
     method,
-    headers: all,
+    headers,
     signal,
     body: body === undefined ? undefined : raw ? body : JSON.stringify(body),
   });
-  return { value: await answer<T>(response), etag: response.headers.get('ETag') };
 }
 
-/** Downloads a file with the user's session and saves it. */
-export async function saveFile(path: string, name: string): Promise<void> {
-  const saved = loadSession();
-  if (!saved) throw new ApiError(401, 'no_session', 'You’re not signed in. Sign in and try again.');
-  const response = await reach(path, { headers: { Authorization: `Bearer ${saved.token}` } });
+async function tokenOf(as: CallAs): Promise<string | null | undefined> {
+  if (as === 'anonymous') return null;
+  if (as === 'guest') return (await session()).token;
+  return (as === 'operator' ? operatorToken() : null) ?? loadSession()?.token;
+}
+
+/** Saves a downloaded file. */
+export async function saveFile(response: Response, name: string): Promise<void> {
   const url = URL.createObjectURL(await response.blob());
   Object.assign(document.createElement('a'), { href: url, download: name }).click();
   URL.revokeObjectURL(url);
-}
-
-async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
-  const headers = new Headers(init.headers);
-  if (init.body) headers.set('Content-Type', 'application/json');
-  return answer<T>(await reach(path, { ...init, headers }));
 }
 
 async function reach(path: string, init: RequestInit): Promise<Response> {

@@ -18,11 +18,11 @@ const RETRY_MS = 1000;
 /** Requests a seat in a world. Waits through cold starts and full worlds; replaces an expired guest session. */
 export async function join(wish: JoinRequest, { onwait, signal }: JoinOptions = {}): Promise<JoinResponse> {
   const headers = { Prefer: 'respond-async' };
-  let answer = await call<JoinResponse | JoinProgress>('POST', '/join', {
+  let answer = await call('POST', '/join', {
     as: 'guest',
     body: wish,
     headers,
-    ...(signal && { signal }),
+    signal,
   });
   while ('join_id' in answer) {
     onwait?.(answer);
@@ -32,17 +32,18 @@ export async function join(wish: JoinRequest, { onwait, signal }: JoinOptions = 
 }
 
 async function news(wait: JoinProgress, signal?: AbortSignal): Promise<JoinResponse | JoinProgress> {
-  const path = `/join/${encodeURIComponent(wait.join_id)}`;
+  const path = { id: wait.join_id };
   for (let retries = 0; ; retries += 1) {
     try {
-      return await call('GET', path, {
+      return await call('GET', '/join/{id}', {
+        path,
         as: 'me',
         query: { after: wait.step, wait_s: NEWS_WAIT_S },
-        ...(signal && { signal }),
+        signal,
       });
     } catch (error) {
       if (signal?.aborted) {
-        void call('DELETE', path, { as: 'me' }).catch(() => undefined); // the join expires without polling
+        void call('DELETE', '/join/{id}', { as: 'me', path }).catch(() => undefined); // the join expires without polling
         throw error;
       }
       const unreachable = error instanceof ApiError && error.status === 0;

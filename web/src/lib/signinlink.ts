@@ -1,5 +1,4 @@
 // Signs in with the secret in a link's fragment, as printed by `frolic dev` for the creator.
-import type { LoginResponse } from '../generated/rest';
 import { call } from './api';
 import { saveSession, sessionOf } from './session';
 
@@ -12,7 +11,7 @@ export async function signInFromAddress(): Promise<void> {
   // Single use: removed from the URL before it is copied, shared or reloaded.
   history.replaceState(history.state, '', location.pathname + location.search);
   try {
-    saveSession(sessionOf(await call<LoginResponse>('POST', '/api/login/link', { as: 'anonymous', body: { key } })));
+    saveSession(sessionOf(await call('POST', '/api/login/link', { as: 'anonymous', body: { key } })));
   } catch (error) {
     // Not fatal: the page works as a guest or with an earlier session.
     console.warn(error instanceof Error ? error.message : error);

@@ -1,80 +1,76 @@
-// API calls of the store besides listings: likes, ranking, tags, and the creator's operations.
-import type {
-  Channel,
-  CreatorGame,
-  CreatorGameList,
-  EditGame,
-  GameChannels,
-  GameDashboard,
-  LikeState,
-  RankingBreakdown,
-  ScreenshotList,
-  SetChannel,
-  TagList,
-  ValidationReport,
-  VersionList,
-} from '../generated/rest';
-import { call } from './api';
+// API calls of the store besides listings: games, likes, ranking, tags, and the creator's operations.
+import type { Channel, EditGame, SetChannel } from '../generated/rest';
+import { call, urlOf } from './api';
 
-const game = (id: string, rest = ''): string => `/api/games/${encodeURIComponent(id)}${rest}`;
-const own = (id: string, rest = ''): string => `/api/creator/games/${encodeURIComponent(id)}${rest}`;
+/** A game's page, with fields for its creator and for the caller's like. */
+export const getGame = (id: string, signal?: AbortSignal) => call('GET', '/api/games/{id}', { path: { id }, signal });
 
-export const listTags = (signal?: AbortSignal) => call<TagList>('GET', '/api/tags', { as: 'anonymous', signal });
+export const listTags = (signal?: AbortSignal) => call('GET', '/api/tags', { as: 'anonymous', signal });
 
 /** Explains a game's rank in Popular. */
 export const getRanking = (id: string, signal?: AbortSignal) =>
-  call<RankingBreakdown>('GET', game(id, '/ranking'), { signal });
+  call('GET', '/api/games/{id}/ranking', { path: { id }, signal });
 
 export const setLike = (id: string, liked: boolean) =>
-  call<LikeState>(liked ? 'PUT' : 'DELETE', game(id, '/like'), { as: 'guest' });
+  call(liked ? 'PUT' : 'DELETE', '/api/games/{id}/like', { path: { id }, as: 'guest' });
 
 /** Features a game or stops featuring it; for moderators. */
 export const setFeatured = (id: string, featured: boolean) =>
-  call<unknown>('PUT', game(id, '/featured'), { body: { featured }, as: 'me' });
+  call('PUT', '/api/games/{id}/featured', { path: { id }, body: { featured }, as: 'me' });
 
 /** Download URL of the package, for games whose creator allows it. */
-export const downloadPath = (id: string): string => game(id, '/download');
+export const downloadPath = (id: string): string => urlOf('/api/games/{id}/download', { path: { id } });
 
 export const myGames = (page: number, signal?: AbortSignal) =>
-  call<CreatorGameList>('GET', '/api/creator/games', { query: { page, per_page: 24 }, as: 'me', signal });
+  call('GET', '/api/creator/games', { query: { page, per_page: 24 }, as: 'me', signal });
 
-export const myGame = (id: string, signal?: AbortSignal) => call<CreatorGame>('GET', own(id), { as: 'me', signal });
+export const myGame = (id: string, signal?: AbortSignal) =>
+  call('GET', '/api/creator/games/{id}', { path: { id }, as: 'me', signal });
 
-export const editGame = (id: string, edit: EditGame) => call<CreatorGame>('PATCH', game(id), { body: edit, as: 'me' });
+export const editGame = (id: string, edit: EditGame) =>
+  call('PATCH', '/api/games/{id}', { path: { id }, body: edit, as: 'me' });
 
 /** Publishes or unpublishes a game. */
 export const setPublished = (id: string, published: boolean, edition: number) =>
-  call<CreatorGame>('POST', game(id, published ? '/publish' : '/unpublish'), { body: { edition }, as: 'me' });
+  call('POST', published ? '/api/games/{id}/publish' : '/api/games/{id}/unpublish', {
+    path: { id },
+    body: { edition },
+    as: 'me',
+  });
 
 export const getChannels = (id: string, signal?: AbortSignal) =>
-  call<GameChannels>('GET', own(id, '/channels'), { as: 'me', signal });
+  call('GET', '/api/creator/games/{id}/channels', { path: { id }, as: 'me', signal });
 
 export const setChannel = (id: string, channel: Channel, wish: SetChannel) =>
-  call<GameChannels>('PUT', game(id, `/channels/${channel}`), { body: wish, as: 'me' });
+  call('PUT', '/api/games/{id}/channels/{channel}', { path: { id, channel }, body: wish, as: 'me' });
 
 export const rollBack = (id: string, channel: Channel, edition: number) =>
-  call<GameChannels>('POST', game(id, `/channels/${channel}/rollback`), { body: { edition }, as: 'me' });
+  call('POST', '/api/games/{id}/channels/{channel}/rollback', { path: { id, channel }, body: { edition }, as: 'me' });
 
 export const getVersions = (id: string, page: number, signal?: AbortSignal) =>
-  call<VersionList>('GET', own(id, '/versions'), { query: { page, per_page: 20 }, as: 'me', signal });
+  call('GET', '/api/creator/games/{id}/versions', { path: { id }, query: { page, per_page: 20 }, as: 'me', signal });
 
 export const getDashboard = (id: string, days: number, signal?: AbortSignal) =>
-  call<GameDashboard>('GET', own(id, '/dashboard'), { query: { days }, as: 'me', signal });
+  call('GET', '/api/creator/games/{id}/dashboard', { path: { id }, query: { days }, as: 'me', signal });
+
+/** Output and costs of a game's scripts after a line; for its creator, or with an admin token. */
+export const getConsole = (id: string, after: number, signal?: AbortSignal) =>
+  call('GET', '/api/games/{id}/console', { path: { id }, query: { after }, as: 'operator', signal });
 
 export const addScreenshot = (id: string, picture: Blob) =>
-  call<ScreenshotList>('POST', game(id, '/screenshots'), { body: picture, as: 'me' });
+  call('POST', '/api/games/{id}/screenshots', { path: { id }, body: picture, as: 'me' });
 
 export const removeScreenshot = (id: string, picture: string) =>
-  call<ScreenshotList>('DELETE', game(id, `/screenshots/${encodeURIComponent(picture)}`), { as: 'me' });
+  call('DELETE', '/api/games/{id}/screenshots/{picture}', { path: { id, picture }, as: 'me' });
 
 export const orderScreenshots = (id: string, ids: string[]) =>
-  call<ScreenshotList>('PUT', game(id, '/screenshots/order'), { body: { ids }, as: 'me' });
+  call('PUT', '/api/games/{id}/screenshots/order', { path: { id }, body: { ids }, as: 'me' });
 
 export const setThumbnail = (id: string, picture: Blob) =>
-  call<unknown>('PUT', game(id, '/thumbnail'), { body: picture, as: 'me' });
+  call('PUT', '/api/games/{id}/thumbnail', { path: { id }, body: picture, as: 'me' });
 
-export const removeThumbnail = (id: string) => call<unknown>('DELETE', game(id, '/thumbnail'), { as: 'me' });
+export const removeThumbnail = (id: string) => call('DELETE', '/api/games/{id}/thumbnail', { path: { id }, as: 'me' });
 
 /** Validates a package without storing it. */
 export const validatePackage = (file: Blob, signal?: AbortSignal) =>
-  call<ValidationReport>('POST', '/api/games/validate', { body: file, as: 'guest', signal });
+  call('POST', '/api/games/validate', { body: file, as: 'guest', signal });

@@ -6,9 +6,9 @@ const file = (path: string) => ({ path, url: `/cdn/${path.length}`, media_type: 
 
 test('a name may omit folders; unknown names are not found', async () => {
   let asked = 0;
-  const assets = new GameAssets('a game', (path) => {
+  const assets = new GameAssets('a game', (id, world) => {
     asked += 1;
-    expect(path).toBe('/api/games/a%20game/files');
+    expect([id, world]).toEqual(['a game', undefined]);
     return Promise.resolve({ revision: 'r', files: [file('assets/heart.png'), file('assets/sounds/hit.ogg')] });
   });
   expect(await assets.image('heart.png')).toBe('/cdn/16');
@@ -51,8 +51,8 @@ test('a list that failed to load is requested again', async () => {
 test('files are resolved for the current world', async () => {
   let world: string | null = null;
   const asked: string[] = [];
-  const load = (path: string) => {
-    asked.push(path);
+  const load = (id: string, world = 'none') => {
+    asked.push(`${id} in ${world}`);
     return Promise.resolve({ revision: 'r', files: [file('assets/a.png')] });
   };
   const assets = new GameAssets('g', load, () => world);
@@ -60,5 +60,5 @@ test('files are resolved for the current world', async () => {
   world = 'world_1';
   await assets.image('a.png');
   await assets.image('a.png');
-  expect(asked).toEqual(['/api/games/g/files', '/api/games/g/files?world_id=world_1']);
+  expect(asked).toEqual(['g in none', 'g in world_1']);
 });

@@ -1,6 +1,6 @@
 // Resolves files of the game's package that scripts refer to: images and sounds by their path below assets/.
 import type { GameFiles } from '../generated/rest';
-import { loadSession } from '../lib/session';
+import { call } from '../lib/api';
 
 /** Bound, because names come from scripts. */
 const MISSING_MAX = 100;
@@ -15,7 +15,7 @@ export class GameAssets {
 
   constructor(
     private readonly gameId: string,
-    private readonly load: (path: string) => Promise<GameFiles> = fetchFiles,
+    private readonly load: (gameId: string, worldId?: string) => Promise<GameFiles> = fetchFiles,
     /** The current world, which may run an older version of the game. */
     private readonly worldId: () => string | null = () => null,
   ) {}
@@ -31,8 +31,7 @@ export class GameAssets {
     const world = this.worldId();
     if (world !== this.#of) this.#urls = null;
     this.#of = world;
-    const query = world === null ? '' : `?world_id=${encodeURIComponent(world)}`;
-    this.#urls ??= this.load(`/api/games/${encodeURIComponent(this.gameId)}/files${query}`).then(
+    this.#urls ??= this.load(this.gameId, world ?? undefined).then(
       (answer) => new Map(answer.files.map((file) => [file.path, file.url])),
     );
     try {
@@ -63,10 +62,6 @@ export class GameAssets {
   }
 }
 
-async function fetchFiles(path: string): Promise<GameFiles> {
-  // Files of a private game require its creator's session.
-  const token = loadSession()?.token;
-  const response = await fetch(path, token ? { headers: { Authorization: `Bearer ${token}` } } : {});
-  if (!response.ok) throw new Error(`status ${response.status}`);
-  return (await response.json()) as GameFiles;
-}
+// Files of a private game require its creator's session.
+const fetchFiles = (id: string, world_id?: string): Promise<GameFiles> =>
+  call('GET', '/api/games/{id}/files', { path: { id }, query: { world_id } });

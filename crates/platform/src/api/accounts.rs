@@ -4,17 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// `POST /login`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LoginRequest {
     /// The requested name; generated when absent.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub username: Option<String>,
 }
 
 /// `POST /api/login/link`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LinkLoginRequest {
     /// The secret of the link.
     pub key: String,
@@ -23,7 +20,6 @@ pub struct LinkLoginRequest {
 /// A new session: the response of `POST /login`, `/api/login`, `/api/register` and
 /// `/api/login/identity`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LoginResponse {
     /// Bearer token for all other requests. A guest's token expires after four hours;
     /// an account's is extended by use.
@@ -35,6 +31,7 @@ pub struct LoginResponse {
     /// `guest` or `account`.
     pub kind: String,
     /// `player`, `creator`, `moderator` or `admin`.
+    #[schema(value_type = super::RoleName)]
     pub role: String,
     /// When the session ends, RFC 3339.
     pub expires_at: String,
@@ -43,7 +40,6 @@ pub struct LoginResponse {
 /// `POST /api/register`. With a guest's token, the guest becomes the account and
 /// keeps their data.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RegisterRequest {
     /// 3 to 20 letters and digits of any script, single spaces, `_`, `-`, `.`.
     pub username: String,
@@ -51,13 +47,11 @@ pub struct RegisterRequest {
     pub password: String,
     /// Stay signed in for 30 days after the last use instead of four hours.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub remember: Option<bool>,
 }
 
 /// `POST /api/login`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PasswordLoginRequest {
     /// Name of the account; case-insensitive.
     pub username: String,
@@ -65,13 +59,11 @@ pub struct PasswordLoginRequest {
     pub password: String,
     /// Stay signed in for 30 days after the last use instead of four hours.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub remember: Option<bool>,
 }
 
 /// `POST /api/login/identity`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct IdentityLoginRequest {
     /// A JWT of the issuer that this platform trusts.
     pub token: String,
@@ -79,7 +71,6 @@ pub struct IdentityLoginRequest {
 
 /// `GET /api/me`: the authenticated user.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Account {
     /// Your user id in worlds and for other players.
     pub client_id: String,
@@ -88,22 +79,24 @@ pub struct Account {
     /// `guest` or `account`.
     pub kind: String,
     /// `player`, `creator`, `moderator` or `admin`; the effective role of this token.
+    #[schema(value_type = super::RoleName)]
     pub role: String,
     /// Whether the account has a password.
     pub has_password: bool,
     /// Issuer of the account's external identity, if it has one.
+    #[schema(required)]
     pub identity_issuer: Option<String>,
     /// How this call was authenticated: `session`, `api_key` or `identity`.
     pub means: String,
     /// When the account was created, RFC 3339.
     pub created_at: String,
     /// When this session ends, RFC 3339; `null` for an API key.
+    #[schema(required)]
     pub expires_at: Option<String>,
 }
 
 /// `PATCH /api/me`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RenameRequest {
     /// The new name, under the rules of `POST /api/register`.
     pub username: String,
@@ -111,11 +104,9 @@ pub struct RenameRequest {
 
 /// `PUT /api/me/password`: ends all other sessions.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ChangePasswordRequest {
     /// The current password; omit if the account has none.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub current_password: Option<String>,
     /// At least 8 characters.
     pub new_password: String,
@@ -123,19 +114,16 @@ pub struct ChangePasswordRequest {
 
 /// `POST /api/me/delete`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct DeleteAccountRequest {
     /// Your own name, as confirmation.
     pub username: String,
     /// The password, if the account has one.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub password: Option<String>,
 }
 
 /// One of your sessions.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct OwnSession {
     /// Id to end the session with; not the token.
     pub session_id: String,
@@ -151,7 +139,6 @@ pub struct OwnSession {
 
 /// `GET /api/me/sessions`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct OwnSessionList {
     /// This page, newest first.
     pub sessions: Vec<OwnSession>,
@@ -165,7 +152,6 @@ pub struct OwnSessionList {
 
 /// `POST /api/me/keys`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CreateKeyRequest {
     /// Purpose, such as `laptop`: 1 to 40 characters.
     pub name: String,
@@ -173,7 +159,6 @@ pub struct CreateKeyRequest {
 
 /// Response of `POST /api/me/keys`: the only time the key is shown.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CreatedKey {
     /// The key, to send as a bearer token.
     pub api_key: String,
@@ -183,7 +168,6 @@ pub struct CreatedKey {
 
 /// A key for the command line and other programs.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ApiKey {
     /// Id to revoke it with.
     pub key_id: String,
@@ -194,12 +178,12 @@ pub struct ApiKey {
     /// RFC 3339.
     pub created_at: String,
     /// RFC 3339, to the minute; `null` when it was never used.
+    #[schema(required)]
     pub last_used_at: Option<String>,
 }
 
 /// `GET /api/me/keys`: all keys, at most 20.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ApiKeyList {
     /// Newest first.
     pub keys: Vec<ApiKey>,

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// A game server as `GET /admin/servers` shows it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ServerInfo {
     /// Id for `DELETE /admin/servers/{id}`; the world's id works too.
     pub server_id: String,
@@ -17,6 +16,7 @@ pub struct ServerInfo {
     /// `starting`, `ready`, `stopping` or `backing_off`.
     pub state: String,
     /// Process id once it is ready.
+    #[schema(required)]
     pub pid: Option<u32>,
     /// Players connected at the last heartbeat.
     pub players: u32,
@@ -36,7 +36,6 @@ pub struct ServerInfo {
 
 /// `GET /admin/servers`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ServerList {
     /// This page, ordered by world id.
     pub servers: Vec<ServerInfo>,
@@ -50,7 +49,6 @@ pub struct ServerList {
 
 /// A session as `GET /admin/sessions` shows it, without its token.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SessionInfo {
     /// Id for `DELETE /admin/sessions/{id}`.
     pub session_id: String,
@@ -70,7 +68,6 @@ pub struct SessionInfo {
 
 /// `GET /admin/sessions`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SessionList {
     /// This page, newest first.
     pub sessions: Vec<SessionInfo>,
@@ -84,7 +81,6 @@ pub struct SessionList {
 
 /// A user as `GET /admin/users` shows them.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct UserInfo {
     /// Id.
     pub client_id: String,
@@ -93,6 +89,7 @@ pub struct UserInfo {
     /// `guest`, `account`, `house` or `deleted`.
     pub kind: String,
     /// `player`, `creator`, `moderator` or `admin`.
+    #[schema(value_type = RoleName)]
     pub role: String,
     /// Number of games they created.
     pub games: u32,
@@ -104,7 +101,6 @@ pub struct UserInfo {
 
 /// `GET /admin/users`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct UserList {
     /// This page, newest first.
     pub users: Vec<UserInfo>,
@@ -118,20 +114,17 @@ pub struct UserList {
 
 /// `POST /admin/users/{id}/role`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GiveRoleRequest {
     /// The new role.
     pub role: RoleName,
     /// The role that is being replaced. If the user has another role, the request
     /// fails.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub was: Option<RoleName>,
 }
 
 /// Roles; each includes the rights of the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
 pub enum RoleName {
     /// May play.
@@ -146,7 +139,6 @@ pub enum RoleName {
 
 /// Response of `POST /admin/users/{id}/password`: shown once, to pass on to the user.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NewPassword {
     /// The generated password.
     pub password: String,
@@ -154,7 +146,6 @@ pub struct NewPassword {
 
 /// Response of `POST /admin/cleanup`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CleanupReport {
     /// Deleted expired sessions.
     pub sessions: u32,

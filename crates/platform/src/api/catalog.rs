@@ -8,7 +8,6 @@ use super::RunningWorld;
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
 pub enum Channel {
     /// For its creator.
@@ -22,7 +21,6 @@ pub enum Channel {
 
 /// Who can find and play a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
 pub enum GameVisibility {
     /// Everyone; listed in the store.
@@ -35,7 +33,6 @@ pub enum GameVisibility {
 
 /// A game in a listing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameSummary {
     /// Game id (slug).
     pub id: String,
@@ -46,6 +43,7 @@ pub struct GameSummary {
     /// Name of its creator.
     pub creator: String,
     /// URL of the thumbnail, if the game has one.
+    #[schema(required)]
     pub thumbnail_url: Option<String>,
     /// Current players in its worlds.
     pub players_now: u32,
@@ -65,7 +63,6 @@ pub struct GameSummary {
 
 /// `GET /api/games`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameList {
     /// This page.
     pub games: Vec<GameSummary>,
@@ -79,7 +76,6 @@ pub struct GameList {
 
 /// `GET /api/tags`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct TagList {
     /// The most used first, at most 100.
     pub tags: Vec<TagCount>,
@@ -87,7 +83,6 @@ pub struct TagList {
 
 /// A tag of the store.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct TagCount {
     /// The word.
     pub tag: String,
@@ -97,7 +92,6 @@ pub struct TagCount {
 
 /// `GET /api/games/{id}`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameDetail {
     /// Its entry in listings.
     #[serde(flatten)]
@@ -116,6 +110,7 @@ pub struct GameDetail {
     pub downloads: bool,
     /// Version available with `channel: "beta"`, if it differs from the stable
     /// version.
+    #[schema(required)]
     pub beta_version: Option<String>,
     /// Screenshots, in the creator's order.
     pub screenshots: Vec<Screenshot>,
@@ -131,7 +126,6 @@ pub struct GameDetail {
 
 /// One published package.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameVersion {
     /// Version in its manifest.
     pub version: String,
@@ -145,7 +139,6 @@ pub struct GameVersion {
 
 /// A screenshot of a game.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Screenshot {
     /// Screenshot id, to remove or reorder it.
     pub id: String,
@@ -159,7 +152,6 @@ pub struct Screenshot {
 
 /// `PUT /api/games/{id}/screenshots/order`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ScreenshotOrder {
     /// All screenshot ids in the new order, each exactly once.
     #[schema(max_items = 8)]
@@ -168,7 +160,6 @@ pub struct ScreenshotOrder {
 
 /// The screenshots of a game.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ScreenshotList {
     /// The screenshots in display order; at most 8.
     pub screenshots: Vec<Screenshot>,
@@ -176,7 +167,6 @@ pub struct ScreenshotList {
 
 /// `GET /api/games/{id}/files`: the assets of a revision with their URLs.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameFiles {
     /// SHA-256 of the package.
     pub revision: String,
@@ -186,7 +176,6 @@ pub struct GameFiles {
 
 /// One asset.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameFile {
     /// Path in the package, `assets/…`.
     pub path: String,
@@ -201,7 +190,6 @@ pub struct GameFile {
 
 /// `PUT` and `DELETE /api/games/{id}/like`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LikeState {
     /// Whether you like it now.
     pub liked: bool,
@@ -211,7 +199,6 @@ pub struct LikeState {
 
 /// `PUT /api/games/{id}/featured`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct FeatureRequest {
     /// Whether the game is shown on the store's front page.
     pub featured: bool,
@@ -219,7 +206,6 @@ pub struct FeatureRequest {
 
 /// `GET /api/ranking`: the formula of the Popular order.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RankingFormula {
     /// The formula in one line.
     pub formula: String,
@@ -229,7 +215,6 @@ pub struct RankingFormula {
 
 /// One term of the Popular formula.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RankingPart {
     /// Stable name for programs: `players`, `plays` or `likes`.
     pub name: String,
@@ -238,6 +223,7 @@ pub struct RankingPart {
     /// Points for each doubling.
     pub weight: f64,
     /// Half-life in days; `null` when only the current value counts.
+    #[schema(required)]
     pub half_life_days: Option<f64>,
     /// What is counted, and how.
     pub meaning: String,
@@ -245,13 +231,13 @@ pub struct RankingPart {
 
 /// `GET /api/games/{id}/ranking`: how a game's score is computed.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RankingBreakdown {
     /// The game.
     pub game_id: String,
     /// Total points.
     pub score: f64,
     /// Rank in Popular, from 1; `null` for an unlisted game.
+    #[schema(required)]
     pub rank: Option<u32>,
     /// Number of games in Popular.
     pub of: u32,
@@ -261,7 +247,6 @@ pub struct RankingBreakdown {
 
 /// One term of a game's score.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RankingShare {
     /// As in [`RankingPart`].
     pub name: String,
@@ -277,7 +262,6 @@ pub struct RankingShare {
 
 /// Response of `POST /api/games` and `POST /api/uploads/{id}/finish`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PublishResponse {
     /// Game id (slug).
     pub game_id: String,
@@ -298,11 +282,11 @@ pub struct PublishResponse {
 /// `POST /api/games/validate`: the result of checking a package without publishing
 /// it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ValidationReport {
     /// Whether the package is valid.
     pub ok: bool,
     /// Summary of a valid package.
+    #[schema(required)]
     pub package: Option<ValidPackage>,
     /// All errors and warnings.
     pub report: PackageReport,
@@ -310,7 +294,6 @@ pub struct ValidationReport {
 
 /// Summary of a valid package.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ValidPackage {
     /// Game id (slug).
     pub game_id: String,
@@ -330,18 +313,17 @@ pub struct ValidPackage {
 
 /// Problems of a package; also the `details` of a rejected upload.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PackageReport {
     /// Ordered by file and line; at most 100.
     pub problems: Vec<PackageProblem>,
     /// Number of further problems.
     #[serde(default)]
+    #[schema(required)]
     pub omitted: u32,
 }
 
 /// One error or warning about a package.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PackageProblem {
     /// `error`: the package is rejected. `warning`: probably a mistake.
     pub severity: String,
@@ -351,9 +333,11 @@ pub struct PackageProblem {
     pub file: String,
     /// Line, from 1, when known.
     #[serde(default)]
+    #[schema(required)]
     pub line: Option<u32>,
     /// Column, from 1, when known.
     #[serde(default)]
+    #[schema(required)]
     pub column: Option<u32>,
     /// The problem and what to do about it.
     pub message: String,
@@ -361,28 +345,23 @@ pub struct PackageProblem {
 
 /// `POST /api/uploads`: starts a resumable upload.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct StartUpload {
     /// Size of the whole package.
     #[schema(value_type = u64, minimum = 1, maximum = 4_294_967_295_u64)]
     pub size_bytes: u32,
     /// SHA-256 of the whole package in hex; verified at the end when given.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub sha256: Option<String>,
     /// The channel that receives the version; default `stable`.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub channel: Option<Channel>,
     /// Release notes for players.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub notes: Option<String>,
 }
 
 /// An upload in progress.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct UploadState {
     /// Upload id.
     pub upload_id: String,

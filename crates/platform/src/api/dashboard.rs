@@ -6,7 +6,6 @@ use super::{Channel, GameSummary, GameVisibility, Screenshot};
 
 /// `GET /api/creator/games`: your own games, the last changed first.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CreatorGameList {
     /// This page.
     pub games: Vec<CreatorGame>,
@@ -20,7 +19,6 @@ pub struct CreatorGameList {
 
 /// A game as its creator sees it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CreatorGame {
     /// Its entry in listings.
     #[serde(flatten)]
@@ -53,35 +51,28 @@ pub struct CreatorGame {
 
 /// `PATCH /api/games/{id}`: omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct EditGame {
     /// The edition that the edit is based on; 409 when it is outdated.
     pub edition: u32,
     /// Title, 1 to 60 characters.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub name: Option<String>,
     /// Plain text, up to 2,000 characters.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub description: Option<String>,
     /// Up to 10, each of at most 24 lower-case letters, digits and dashes.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub tags: Option<Vec<String>>,
     /// Who can find and play it.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub visibility: Option<GameVisibility>,
     /// Whether everyone may download the package.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub downloads: Option<bool>,
 }
 
 /// A release channel of a game.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ChannelInfo {
     /// Name.
     pub channel: Channel,
@@ -90,12 +81,15 @@ pub struct ChannelInfo {
     /// Version in the package's manifest.
     pub version: String,
     /// SHA-256 of the package that is being rolled out.
+    #[schema(required)]
     pub next_revision: Option<String>,
     /// Version in that package's manifest.
+    #[schema(required)]
     pub next_version: Option<String>,
     /// Percentage of players who get it; 100 when there is no rollout.
     pub rollout_pct: u32,
     /// Version that a rollback would restore; `null` when there is none.
+    #[schema(required)]
     pub rollback_version: Option<String>,
     /// RFC 3339.
     pub changed_at: String,
@@ -103,7 +97,6 @@ pub struct ChannelInfo {
 
 /// `GET /api/creator/games/{id}/channels`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameChannels {
     /// The game.
     pub game_id: String,
@@ -117,7 +110,6 @@ pub struct GameChannels {
 
 /// A change of a channel.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Release {
     /// RFC 3339.
     pub at: String,
@@ -137,7 +129,6 @@ pub struct Release {
 
 /// `PUT /api/games/{id}/channels/{channel}`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SetChannel {
     /// The edition that the change is based on; 409 when it is outdated.
     pub edition: u32,
@@ -146,13 +137,11 @@ pub struct SetChannel {
     /// Percentage of players to roll out to, 1 to 100; all when absent.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 100)]
-    #[cfg_attr(test, ts(optional))]
     pub rollout_pct: Option<u32>,
 }
 
 /// `POST …/rollback`, `…/publish` and `…/unpublish`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AtEdition {
     /// The edition that the change is based on; 409 when it is outdated.
     pub edition: u32,
@@ -160,7 +149,6 @@ pub struct AtEdition {
 
 /// `GET /api/creator/games/{id}/versions`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct VersionList {
     /// This page, newest first.
     pub versions: Vec<VersionInfo>,
@@ -174,7 +162,6 @@ pub struct VersionList {
 
 /// A version as its creator sees it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct VersionInfo {
     /// Version in its manifest.
     pub version: String,
@@ -198,7 +185,6 @@ pub struct VersionInfo {
 
 /// `GET /api/creator/games/{id}/dashboard?days=28`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameDashboard {
     /// The game.
     pub game_id: String,
@@ -221,7 +207,6 @@ pub struct GameDashboard {
 
 /// Totals of a game.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct DashboardTotals {
     /// Total joins.
     pub plays: u32,
@@ -235,7 +220,6 @@ pub struct DashboardTotals {
 
 /// Statistics of one day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct DashboardDay {
     /// `2026-11-16`, in UTC.
     pub day: String,
@@ -257,21 +241,21 @@ pub struct DashboardDay {
 
 /// Retention rates. A rate is `null` while no player could have returned yet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Retention {
     /// New players whose next day has begun.
     pub d1_of: u32,
     /// Percentage of them who returned on the next day.
+    #[schema(required)]
     pub d1_pct: Option<f64>,
     /// New players whose seventh day after has begun.
     pub d7_of: u32,
     /// Percentage of them who returned on the seventh day after.
+    #[schema(required)]
     pub d7_pct: Option<f64>,
 }
 
 /// Peak concurrent players in one interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PlayerSample {
     /// Start of the interval, RFC 3339.
     pub at: String,
@@ -281,11 +265,11 @@ pub struct PlayerSample {
 
 /// A script error with its count.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ScriptErrorInfo {
     /// Path of the script.
     pub script: String,
     /// Line number, when known.
+    #[schema(required)]
     pub line: Option<u32>,
     /// The text.
     pub message: String,
@@ -296,6 +280,7 @@ pub struct ScriptErrorInfo {
     /// Number of occurrences.
     pub count: u32,
     /// For an unverified error reported by players' browsers: the last browser.
+    #[schema(required)]
     pub browser: Option<String>,
     /// RFC 3339.
     pub first_at: String,

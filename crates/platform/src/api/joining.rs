@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// Why a join waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum JoinStage {
     /// Looking for a world.
@@ -24,7 +23,6 @@ pub enum JoinStage {
 /// Response of `POST /join` with `Prefer: respond-async`, and of `GET /join/{id}`,
 /// while the join waits.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JoinProgress {
     /// For `GET /join/{id}`.
     pub join_id: String,
@@ -33,10 +31,13 @@ pub struct JoinProgress {
     /// The stage as text for people.
     pub message: String,
     /// Position in the queue, from 1, if there is a queue.
+    #[schema(required)]
     pub position: Option<u32>,
     /// Number of players in that queue.
+    #[schema(required)]
     pub waiting: Option<u32>,
     /// Estimated remaining seconds, if known.
+    #[schema(required)]
     pub expected_s: Option<f32>,
     /// Seconds since the join was requested.
     pub waited_s: f32,

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// A rule of the platform.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Rule {
     /// For programs; stable.
     pub id: String,
@@ -18,7 +17,6 @@ pub struct Rule {
 
 /// `GET /api/rules`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RuleList {
     /// All rules.
     pub rules: Vec<Rule>,
@@ -26,7 +24,6 @@ pub struct RuleList {
 
 /// What can be reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// A game; the id is its slug.
@@ -41,7 +38,6 @@ pub enum TargetKind {
 
 /// A chat message, as the reporter's client showed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct EvidenceLine {
     /// Name of the sender.
     #[schema(max_length = 64)]
@@ -53,12 +49,10 @@ pub struct EvidenceLine {
 
 /// Evidence of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Evidence {
     /// The world where it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 64)]
-    #[cfg_attr(test, ts(optional))]
     pub world_id: Option<String>,
     /// Chat messages, at most 20.
     #[serde(default)]
@@ -68,7 +62,6 @@ pub struct Evidence {
 
 /// `POST /api/reports`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NewReport {
     /// Kind of the reported target.
     pub target_kind: TargetKind,
@@ -88,7 +81,6 @@ pub struct NewReport {
 
 /// State of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum ReportStatus {
     /// Not decided yet.
@@ -101,7 +93,6 @@ pub enum ReportStatus {
 
 /// A report of yours.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct OwnReport {
     /// Id.
     pub report_id: String,
@@ -119,7 +110,6 @@ pub struct OwnReport {
 
 /// `GET /api/reports`: your reports.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct OwnReportList {
     /// This page, the newest first.
     pub reports: Vec<OwnReport>,
@@ -133,7 +123,6 @@ pub struct OwnReportList {
 
 /// A report as moderators see it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Report {
     /// Id.
     pub report_id: String,
@@ -154,6 +143,7 @@ pub struct Report {
     /// What the reporter's client showed; unverified.
     pub evidence: Evidence,
     /// The world's own recording, where worlds are recorded.
+    #[schema(required)]
     pub recording: Option<ReportRecording>,
     /// User id of the reporter.
     pub reporter_id: String,
@@ -171,7 +161,6 @@ pub struct Report {
 
 /// The recording attached to a report: `GET /api/moderation/reports/{id}/recording`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ReportRecording {
     /// File name.
     pub file: String,
@@ -183,7 +172,6 @@ pub struct ReportRecording {
 
 /// `GET /api/moderation/reports`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ReportList {
     /// This page: open reports oldest first, decided ones newest first.
     pub reports: Vec<Report>,
@@ -197,7 +185,6 @@ pub struct ReportList {
 
 /// Actions of moderators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// No action: no rule was broken.
@@ -212,13 +199,11 @@ pub enum Verdict {
 
 /// `POST /api/moderation/reports/{id}/decide`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Decision {
     /// The action.
     pub verdict: Verdict,
     /// The broken rule, if it is not the reported one.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub rule: Option<String>,
     /// Reason, shown to the affected user. Not required to dismiss.
     #[serde(default)]
@@ -231,7 +216,6 @@ pub struct Decision {
     /// Duration of a suspension in days.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 3650)]
-    #[cfg_attr(test, ts(optional))]
     pub days: Option<u32>,
     /// Whether to decide all open reports about this target.
     #[serde(default)]
@@ -240,9 +224,9 @@ pub struct Decision {
 
 /// Response of a decision.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Decided {
     /// The notice to the affected user; `null` when dismissed.
+    #[schema(required)]
     pub notice_id: Option<String>,
     /// Number of reports decided by it.
     pub reports: u32,
@@ -250,7 +234,6 @@ pub struct Decided {
 
 /// Whether a notice is in effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeState {
     /// In effect.
@@ -265,7 +248,6 @@ pub enum NoticeState {
 
 /// State of an appeal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum AppealState {
     /// Not decided yet.
@@ -278,7 +260,6 @@ pub enum AppealState {
 
 /// An appeal against a notice.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Appeal {
     /// Id.
     pub appeal_id: String,
@@ -291,12 +272,12 @@ pub struct Appeal {
     /// RFC 3339.
     pub created_at: String,
     /// RFC 3339.
+    #[schema(required)]
     pub decided_at: Option<String>,
 }
 
 /// A moderation decision as shown to the affected user: rule, evidence and advice.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Notice {
     /// Id.
     pub notice_id: String,
@@ -319,10 +300,12 @@ pub struct Notice {
     /// Whether it is in effect.
     pub state: NoticeState,
     /// End of a suspension, RFC 3339.
+    #[schema(required)]
     pub until: Option<String>,
     /// Whether the affected user has opened it.
     pub seen: bool,
     /// The appeal, if there is one.
+    #[schema(required)]
     pub appeal: Option<Appeal>,
     /// RFC 3339.
     pub created_at: String,
@@ -330,7 +313,6 @@ pub struct Notice {
 
 /// `GET /api/notices`: your notices.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NoticeList {
     /// This page, the newest first.
     pub notices: Vec<Notice>,
@@ -346,7 +328,6 @@ pub struct NoticeList {
 
 /// `POST /api/notices/{id}/appeal`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NewAppeal {
     /// Why the decision is wrong.
     #[schema(min_length = 1, max_length = 2000)]
@@ -355,7 +336,6 @@ pub struct NewAppeal {
 
 /// An appeal as moderators see it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AppealCase {
     /// The notice, including the appeal.
     pub notice: Notice,
@@ -371,7 +351,6 @@ pub struct AppealCase {
 
 /// `GET /api/moderation/appeals`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AppealList {
     /// This page: open appeals oldest first, decided ones newest first.
     pub appeals: Vec<AppealCase>,
@@ -385,7 +364,6 @@ pub struct AppealList {
 
 /// `POST /api/moderation/appeals/{id}/decide`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AppealDecision {
     /// Whether the notice is overturned.
     pub grant: bool,
@@ -396,7 +374,6 @@ pub struct AppealDecision {
 
 /// `POST /api/moderation/notices/{id}/lift`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LiftNotice {
     /// Reason, for the log.
     #[schema(min_length = 1, max_length = 1000)]
@@ -405,7 +382,6 @@ pub struct LiftNotice {
 
 /// An entry of the moderation log.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AuditEntry {
     /// Id.
     pub entry_id: String,
@@ -430,7 +406,6 @@ pub struct AuditEntry {
 
 /// `GET /api/moderation/log`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct AuditLog {
     /// This page, the newest first.
     pub entries: Vec<AuditEntry>,

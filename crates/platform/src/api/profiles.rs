@@ -6,7 +6,6 @@ use crate::core::extract::object;
 
 /// A character's hat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum HatName {
     /// No hat.
@@ -30,7 +29,6 @@ pub enum HatName {
 
 /// A character's facial expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum FaceName {
     /// Friendly.
@@ -53,32 +51,26 @@ pub enum FaceName {
 /// Appearance of a character. Colours are `#rrggbb`; the world chooses a missing
 /// colour.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CharacterLooks {
     /// Colour of head and arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
-    #[cfg_attr(test, ts(optional))]
     pub skin: Option<String>,
     /// Colour of the hair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
-    #[cfg_attr(test, ts(optional))]
     pub hair: Option<String>,
     /// Colour of the upper body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
-    #[cfg_attr(test, ts(optional))]
     pub shirt: Option<String>,
     /// Colour of the lower body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
-    #[cfg_attr(test, ts(optional))]
     pub trousers: Option<String>,
     /// Colour of the hat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^#[0-9a-fA-F]{6}$")]
-    #[cfg_attr(test, ts(optional))]
     pub accent: Option<String>,
     /// Hat.
     #[serde(default)]
@@ -90,7 +82,6 @@ pub struct CharacterLooks {
 
 /// A character of yours.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Character {
     /// Character id, unique per user.
     pub character_id: String,
@@ -110,7 +101,6 @@ pub struct Character {
 
 /// `GET /api/characters`: all your characters; at most `limit`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CharacterList {
     /// The oldest first.
     pub characters: Vec<Character>,
@@ -120,7 +110,6 @@ pub struct CharacterList {
 
 /// `POST /api/characters`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NewCharacter {
     /// Letters and digits, at most 20.
     #[schema(min_length = 1, max_length = 160)]
@@ -132,7 +121,6 @@ pub struct NewCharacter {
 
 /// `PUT /api/characters/{id}`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct EditCharacter {
     /// Letters and digits, at most 20.
     #[schema(min_length = 1, max_length = 160)]
@@ -146,7 +134,6 @@ pub struct EditCharacter {
 
 /// `GET /api/users/{id}`: a user's public profile.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PublicProfile {
     /// User id.
     pub user_id: String,

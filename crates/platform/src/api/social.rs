@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// A user whom you have blocked.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Block {
     /// User id.
     pub user_id: String,
@@ -16,7 +15,6 @@ pub struct Block {
 
 /// `GET /api/blocks`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct BlockList {
     /// This page, the newest first.
     pub blocks: Vec<Block>,
@@ -30,7 +28,6 @@ pub struct BlockList {
 
 /// `POST /api/invites`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NewInvite {
     /// The world you are in.
     pub world_id: String,
@@ -38,7 +35,6 @@ pub struct NewInvite {
 
 /// Response of `POST /api/invites`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Invite {
     /// Invitation code, for `POST /join`.
     pub code: String,
@@ -50,7 +46,6 @@ pub struct Invite {
 
 /// `GET /api/invites/{code}`: the invitation as the friend sees it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct InviteInfo {
     /// The code.
     pub code: String,
@@ -63,6 +58,7 @@ pub struct InviteInfo {
     /// Its title.
     pub game_name: String,
     /// Its thumbnail, if it has one.
+    #[schema(required)]
     pub thumbnail_url: Option<String>,
     /// Whether the world is running; joining starts it otherwise.
     pub running: bool,

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
 )]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
 pub enum SpellChannel {
     /// Newest build; only its creator casts it.
@@ -40,7 +39,6 @@ impl SpellChannel {
 
 /// A spell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellInfo {
     /// Spell id: lower-case letters, digits, `_` and `-`.
     pub spell_id: String,
@@ -51,10 +49,13 @@ pub struct SpellInfo {
     /// User id of its creator.
     pub created_by: String,
     /// Newest revision.
+    #[schema(required)]
     pub active_draft_rev: Option<String>,
     /// Active revision of `beta`.
+    #[schema(required)]
     pub active_beta_rev: Option<String>,
     /// Active revision of `stable`.
+    #[schema(required)]
     pub active_stable_rev: Option<String>,
     /// Version of the newest revision; 0 before the first build.
     pub version: u32,
@@ -69,7 +70,6 @@ pub struct SpellInfo {
 
 /// `GET /api/spells`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellList {
     /// This page, the last changed first.
     pub spells: Vec<SpellInfo>,
@@ -81,31 +81,27 @@ pub struct SpellList {
     pub per_page: u32,
     /// Whether this platform can build spells from a `prompt`.
     #[serde(default)]
+    #[schema(required)]
     pub prompts: bool,
 }
 
 /// `POST /api/spells`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CreateSpellRequest {
     /// Requested id; generated when absent.
     #[serde(default)]
     #[schema(pattern = "^[a-z0-9_-]{1,64}$")]
-    #[cfg_attr(test, ts(optional))]
     pub spell_id: Option<String>,
     /// Display name; default the id.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub display_name: Option<String>,
     /// Description.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub description: Option<String>,
 }
 
 /// Response of `POST /api/spells`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct DraftCreated {
     /// Spell id.
     pub spell_id: String,
@@ -117,36 +113,29 @@ pub struct DraftCreated {
 
 /// Options of a build.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct BuildOptions {
     /// Display name.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub name: Option<String>,
     /// Description.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub description: Option<String>,
     /// Cooldown per player, in seconds.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 3600)]
-    #[cfg_attr(test, ts(optional))]
     pub cooldown_s: Option<f32>,
     /// Mana cost, of 100.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1000)]
-    #[cfg_attr(test, ts(optional))]
     pub cost: Option<f32>,
     /// Maximum distance of the target, in metres.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1000)]
-    #[cfg_attr(test, ts(optional))]
     pub range_m: Option<f32>,
     /// Arbitrary metadata for the manifest. Its `name` and `description` are defaults
     /// for the fields above. At most 4 KiB as JSON.
     #[serde(default)]
     #[schema(value_type = Option<std::collections::BTreeMap<String, serde_json::Value>>)]
-    #[cfg_attr(test, ts(optional, type = "Record<string, unknown>"))]
     pub metadata: Option<serde_json::Value>,
 }
 
@@ -154,30 +143,24 @@ pub struct BuildOptions {
 /// language. A prompt with code modifies the code. Without either, the newest
 /// revision is rebuilt with other options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct BuildRequest {
     /// Description of the spell in natural language.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub prompt: Option<String>,
     /// Luau with a function `on_cast(ctx)`.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub code: Option<String>,
     /// Options.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub options: Option<BuildOptions>,
     /// The draft that this build is based on. The build is rejected when the draft is
     /// outdated.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub parent_revision_id: Option<String>,
 }
 
 /// Response of `POST /api/spells/{id}/build`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct BuildStarted {
     /// Job id, for `/api/jobs/{id}`.
     pub job_id: String,
@@ -187,7 +170,6 @@ pub struct BuildStarted {
 
 /// State of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
 pub enum JobStatus {
     /// Waiting for a worker.
@@ -204,7 +186,6 @@ pub enum JobStatus {
 
 /// `GET /api/jobs/{id}`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JobInfo {
     /// Job id.
     pub job_id: String,
@@ -219,8 +200,10 @@ pub struct JobInfo {
     /// Build log.
     pub logs: Vec<String>,
     /// Why it failed.
+    #[schema(required)]
     pub error_message: Option<String>,
     /// The built revision.
+    #[schema(required)]
     pub result_revision_id: Option<String>,
     /// Number of attempts.
     pub attempts: u32,
@@ -232,7 +215,6 @@ pub struct JobInfo {
 
 /// One file of a revision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellFile {
     /// Path, such as `spell.luau`.
     pub path: String,
@@ -246,13 +228,13 @@ pub struct SpellFile {
 
 /// Manifest of a revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellManifest {
     /// The spell.
     pub spell_id: String,
     /// This revision.
     pub revision_id: String,
     /// The revision it is based on.
+    #[schema(required)]
     pub parent_revision_id: Option<String>,
     /// Version number of the spell, from 1.
     pub version: u32,
@@ -277,7 +259,6 @@ pub struct SpellManifest {
     /// The `options.metadata` of the build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<std::collections::BTreeMap<String, serde_json::Value>>)]
-    #[cfg_attr(test, ts(optional, type = "Record<string, unknown>"))]
     pub metadata: Option<serde_json::Value>,
     /// User id of its creator.
     pub created_by: String,
@@ -287,13 +268,13 @@ pub struct SpellManifest {
 
 /// A revision in a list.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RevisionInfo {
     /// Revision id.
     pub revision_id: String,
     /// The spell.
     pub spell_id: String,
     /// The revision it is based on.
+    #[schema(required)]
     pub parent_revision_id: Option<String>,
     /// The highest channel it was published to.
     pub channel: SpellChannel,
@@ -307,7 +288,6 @@ pub struct RevisionInfo {
 
 /// `GET /api/spells/{id}/revisions`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RevisionList {
     /// The spell.
     pub spell_id: String,
@@ -323,7 +303,6 @@ pub struct RevisionList {
 
 /// `POST /api/spells/{id}/publish`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PublishSpellRequest {
     /// A revision of this spell.
     pub revision_id: String,
@@ -333,7 +312,6 @@ pub struct PublishSpellRequest {
 
 /// Response of `POST /api/spells/{id}/publish`, and content of `spell.active_update`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SpellPublished {
     /// The spell.
     pub spell_id: String,

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// A world as `GET /world/{id}` and `GET /worlds` show it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldInfo {
     /// World id.
     pub world_id: String,
@@ -22,6 +21,7 @@ pub struct WorldInfo {
     pub created_by: String,
     /// User id of its owner, who may change and delete it; `null` for a world opened
     /// by the platform.
+    #[schema(required)]
     pub owner_id: Option<String>,
     /// Whether it can be joined only with the room code.
     pub private: bool,
@@ -44,7 +44,6 @@ pub struct WorldInfo {
 
 /// `GET /worlds`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldList {
     /// This page: the fullest first; for your own worlds, the newest first.
     pub worlds: Vec<WorldInfo>,
@@ -58,68 +57,54 @@ pub struct WorldList {
 
 /// `POST /worlds`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct NewWorld {
     /// Up to 60 characters; generated when absent.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub name: Option<String>,
     /// Up to 500 characters.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub description: Option<String>,
     /// Game id; default the platform's default game.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub game_id: Option<String>,
     /// Whether it can be joined only with the room code.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub private: Option<bool>,
 }
 
 /// `PATCH /world/{id}`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldChange {
     /// The version that the change is based on; 409 when it is outdated.
     pub version: u32,
     /// As in `POST /worlds`; unchanged when absent.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub name: Option<String>,
     /// As in `POST /worlds`; unchanged when absent.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub description: Option<String>,
     /// Whether it can be joined only with the room code; unchanged when absent.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub private: Option<bool>,
 }
 
 /// `POST /world/{id}`: saves the world's state, or restores a state after saving the
 /// current one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldSaveRequest {
     /// Name of the save; up to 60 characters.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub label: Option<String>,
     /// Id of a save of this world to restore.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub restore: Option<String>,
     /// A response of `GET /world/{id}/state` to restore.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
     pub state: Option<WorldState>,
 }
 
 /// A save of a world.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldSave {
     /// Save id.
     pub save_id: String,
@@ -134,7 +119,6 @@ pub struct WorldSave {
     /// RFC 3339.
     pub created_at: String,
     /// Number of the newest operation in it.
-    #[cfg_attr(test, ts(type = "number"))]
     pub newest_op: u64,
     /// Stored size in bytes.
     pub size_bytes: u32,
@@ -142,7 +126,6 @@ pub struct WorldSave {
 
 /// `GET /world/{id}/saves`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldSaveList {
     /// This page, the newest first.
     pub saves: Vec<WorldSave>,
@@ -156,10 +139,8 @@ pub struct WorldSaveList {
 
 /// `GET /world/{id}/state`: the complete persistent state of a world.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldState {
     /// Number of the last operation that the checkpoint includes.
-    #[cfg_attr(test, ts(type = "number"))]
     pub checkpoint_op: u64,
     /// Sections of the checkpoint.
     pub sections: Vec<StateSection>,
@@ -169,7 +150,6 @@ pub struct WorldState {
 
 /// One section of a world's checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct StateSection {
     /// Name.
     pub name: String,
@@ -181,22 +161,19 @@ pub struct StateSection {
 
 /// One operation of a world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct StateOp {
     /// Its number in the world's log.
-    #[cfg_attr(test, ts(type = "number"))]
     pub op_id: u64,
     /// User id of the player who requested it; `null` for a script.
+    #[schema(required)]
     pub player_id: Option<String>,
     /// The operation.
     #[schema(value_type = Object)]
-    #[cfg_attr(test, ts(type = "unknown"))]
     pub op_data: serde_json::Value,
 }
 
 /// A user who may change a world without being its owner.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldHelper {
     /// User id.
     pub user_id: String,
@@ -206,7 +183,6 @@ pub struct WorldHelper {
 
 /// `GET /world/{id}/helpers`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldHelpers {
     /// Helpers, ordered by name.
     pub helpers: Vec<WorldHelper>,

@@ -1,5 +1,5 @@
 // API calls for the user's account.
-import type { Account, ApiKeyList, CreatedKey, LoginResponse, OwnSessionList } from '../../generated/rest';
+import type { Account } from '../../generated/rest';
 import { ApiError, call } from '../../lib/api';
 import { forgetSession, loadSession, saveSession, sessionOf } from '../../lib/session';
 
@@ -9,33 +9,33 @@ export async function register(username: string, password: string, remember: boo
   const saved = loadSession();
   if (saved?.kind === 'account') forgetSession();
   try {
-    saveSession(sessionOf(await call<LoginResponse>('POST', '/api/register', { body })));
+    saveSession(sessionOf(await call('POST', '/api/register', { body })));
   } catch (error) {
     // The guest's session has expired, so there is nothing to keep.
     if (!(error instanceof ApiError) || error.status !== 401 || !loadSession()) throw error;
     forgetSession();
-    saveSession(sessionOf(await call<LoginResponse>('POST', '/api/register', { body })));
+    saveSession(sessionOf(await call('POST', '/api/register', { body })));
   }
 }
 
 export async function signIn(username: string, password: string, remember: boolean): Promise<void> {
-  saveSession(sessionOf(await call<LoginResponse>('POST', '/api/login', { body: { username, password, remember } })));
+  saveSession(sessionOf(await call('POST', '/api/login', { body: { username, password, remember } })));
 }
 
 /** The account of the stored session; updates the stored role and name. */
 export async function me(signal?: AbortSignal): Promise<Account> {
-  const account = await call<Account>('GET', '/api/me', { as: 'me', signal });
+  const account = await call('GET', '/api/me', { as: 'me', signal });
   remember(account);
   return account;
 }
 
 export async function rename(username: string): Promise<Account> {
-  const account = await call<Account>('PATCH', '/api/me', { as: 'me', body: { username } });
+  const account = await call('PATCH', '/api/me', { as: 'me', body: { username } });
   remember(account);
   return account;
 }
 
-export const changePassword = (current: string | undefined, next: string): Promise<void> =>
+export const changePassword = (current: string | undefined, next: string) =>
   call('PUT', '/api/me/password', { as: 'me', body: { current_password: current, new_password: next } });
 
 export async function deleteAccount(username: string, password: string | undefined): Promise<void> {
@@ -43,22 +43,19 @@ export async function deleteAccount(username: string, password: string | undefin
   forgetSession();
 }
 
-export const listSessions = (page: number, signal?: AbortSignal): Promise<OwnSessionList> =>
+export const listSessions = (page: number, signal?: AbortSignal) =>
   call('GET', '/api/me/sessions', { as: 'me', query: { page, per_page: 10 }, signal });
 
-export const endSession = (id: string): Promise<void> =>
-  call('DELETE', `/api/me/sessions/${encodeURIComponent(id)}`, { as: 'me' });
+export const endSession = (id: string) =>
+  call('DELETE', '/api/me/sessions/{session_id}', { as: 'me', path: { session_id: id } });
 
-export const endOtherSessions = (): Promise<void> => call('DELETE', '/api/me/sessions', { as: 'me' });
+export const endOtherSessions = () => call('DELETE', '/api/me/sessions', { as: 'me' });
 
-export const listKeys = (signal?: AbortSignal): Promise<ApiKeyList> =>
-  call('GET', '/api/me/keys', { as: 'me', signal });
+export const listKeys = (signal?: AbortSignal) => call('GET', '/api/me/keys', { as: 'me', signal });
 
-export const createKey = (name: string): Promise<CreatedKey> =>
-  call('POST', '/api/me/keys', { as: 'me', body: { name } });
+export const createKey = (name: string) => call('POST', '/api/me/keys', { as: 'me', body: { name } });
 
-export const revokeKey = (id: string): Promise<void> =>
-  call('DELETE', `/api/me/keys/${encodeURIComponent(id)}`, { as: 'me' });
+export const revokeKey = (id: string) => call('DELETE', '/api/me/keys/{key_id}', { as: 'me', path: { key_id: id } });
 
 function remember(account: Account): void {
   const saved = loadSession();

@@ -1,41 +1,20 @@
-// API calls of the admin page: with an admin's session, or with the admin token of this tab.
-import type {
-  CleanupReport,
-  Health,
-  NewPassword,
-  RoleName,
-  ServerList,
-  SessionList,
-  UserInfo,
-  UserList,
-} from '../../generated/rest';
-import { ApiError, call, type CallOptions, forgetOperatorToken, operatorToken } from '../../lib/api';
+// API calls of the admin page: with the admin token of this tab, or with an admin's session.
+import type { RoleName, UserInfo } from '../../generated/rest';
+import { call } from '../../lib/api';
 
 const PER_PAGE = 25;
 
-async function admin<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
-  const token = operatorToken();
-  if (!token) return call<T>(method, path, { ...options, as: 'me' });
-  try {
-    return await call<T>(method, path, { ...options, headers: { Authorization: `Bearer ${token}` } });
-  } catch (error) {
-    // A wrong token must not stand before the reader's own session.
-    if (error instanceof ApiError && error.status === 401) forgetOperatorToken();
-    throw error;
-  }
-}
+export const listServers = (page: number, signal?: AbortSignal) =>
+  call('GET', '/admin/servers', { as: 'operator', query: { page, per_page: PER_PAGE }, signal });
 
-export const listServers = (page: number, signal?: AbortSignal): Promise<ServerList> =>
-  admin('GET', '/admin/servers', { query: { page, per_page: PER_PAGE }, signal });
+export const stopServer = (id: string, drain: boolean) =>
+  call('DELETE', '/admin/servers/{id}', { as: 'operator', path: { id }, query: { drain } });
 
-export const stopServer = (id: string, drain: boolean): Promise<void> =>
-  admin('DELETE', `/admin/servers/${encodeURIComponent(id)}`, { query: { drain: String(drain) } });
+export const listAllSessions = (page: number, signal?: AbortSignal) =>
+  call('GET', '/admin/sessions', { as: 'operator', query: { page, per_page: PER_PAGE }, signal });
 
-export const listAllSessions = (page: number, signal?: AbortSignal): Promise<SessionList> =>
-  admin('GET', '/admin/sessions', { query: { page, per_page: PER_PAGE }, signal });
-
-export const endAnySession = (id: string): Promise<void> =>
-  admin('DELETE', `/admin/sessions/${encodeURIComponent(id)}`);
+export const endAnySession = (id: string) =>
+  call('DELETE', '/admin/sessions/{session_id}', { as: 'operator', path: { session_id: id } });
 
 export interface UserWish {
   q: string;
@@ -44,19 +23,24 @@ export interface UserWish {
   page: number;
 }
 
-export const listUsers = ({ q, role, guests, page }: UserWish, signal?: AbortSignal): Promise<UserList> =>
-  admin('GET', '/admin/users', {
-    query: { q, role, guests: guests ? 'true' : undefined, page, per_page: PER_PAGE },
+export const listUsers = ({ q, role, guests, page }: UserWish, signal?: AbortSignal) =>
+  call('GET', '/admin/users', {
+    as: 'operator',
+    query: { q, role: role || undefined, guests, page, per_page: PER_PAGE },
     signal,
   });
 
 /** Applies only if the role is still the displayed one. */
-export const giveRole = (user: UserInfo, role: RoleName): Promise<UserInfo> =>
-  admin('POST', `/admin/users/${encodeURIComponent(user.client_id)}/role`, { body: { role, was: user.role } });
+export const giveRole = (user: UserInfo, role: RoleName) =>
+  call('POST', '/admin/users/{user_id}/role', {
+    as: 'operator',
+    path: { user_id: user.client_id },
+    body: { role, was: user.role },
+  });
 
-export const resetPassword = (user: UserInfo): Promise<NewPassword> =>
-  admin('POST', `/admin/users/${encodeURIComponent(user.client_id)}/password`);
+export const resetPassword = (user: UserInfo) =>
+  call('POST', '/admin/users/{user_id}/password', { as: 'operator', path: { user_id: user.client_id } });
 
-export const cleanUp = (): Promise<CleanupReport> => admin('POST', '/admin/cleanup');
+export const cleanUp = () => call('POST', '/admin/cleanup', { as: 'operator' });
 
-export const health = (signal?: AbortSignal): Promise<Health> => call('GET', '/api/health', { signal });
+export const health = (signal?: AbortSignal) => call('GET', '/health', { signal });

@@ -1,12 +1,12 @@
 // State of the editor: the user's characters, the selected one and its changes.
 import type { Character, CharacterLooks } from '../../generated/rest';
 import { ApiError } from '../../lib/api';
-import { dressed } from './wardrobe';
+import { dressed, type Outfit } from './wardrobe';
 import { activateCharacter, createCharacter, deleteCharacter, listCharacters, saveCharacter } from '../../lib/social';
 
 /** Looks shown until a character is loaded. */
-const DEFAULT_LOOKS: CharacterLooks = { hat: 'none', face: 'smile' };
-const plain = (looks: CharacterLooks): CharacterLooks => ({ ...looks });
+const DEFAULT_LOOKS: Outfit = { hat: 'none', face: 'smile' };
+const plain = (looks: Outfit): Outfit => ({ ...looks });
 
 export class CharacterEditor {
   characters = $state.raw<Character[]>([]);
@@ -16,7 +16,7 @@ export class CharacterEditor {
   busy = $state(false);
   selected = $state.raw<Character | null>(null);
   name = $state('');
-  looks = $state<CharacterLooks>(DEFAULT_LOOKS);
+  looks = $state<Outfit>(DEFAULT_LOOKS);
 
   /** Whether colours were never chosen; each world then picks its own. */
   get undressed(): boolean {

@@ -29,12 +29,16 @@ export const FACES_WORN: readonly { value: FaceName; label: string }[] = [
   { value: 'fierce', label: 'Fierce' },
 ];
 
+/** Looks whose hat and face are chosen. */
+export type Outfit = CharacterLooks & Required<Pick<CharacterLooks, 'hat' | 'face'>>;
+
 /** Looks with all colours set: worlds pick defaults for missing ones, but the editor needs concrete values. */
-export function dressed(looks: CharacterLooks, characterId: string): CharacterLooks {
+export function dressed(looks: CharacterLooks, characterId: string): Outfit {
   const hash = hashText(characterId);
   const pick = (list: readonly string[], shift: number): string | undefined => list[(hash >>> shift) % list.length];
   return {
-    ...looks,
+    hat: looks.hat ?? 'none',
+    face: looks.face ?? 'smile',
     skin: looks.skin ?? pick(SKINS, 13),
     hair: looks.hair ?? pick(HAIRS, 19),
     shirt: looks.shirt ?? pick(SHIRTS, 0),

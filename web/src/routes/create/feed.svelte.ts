@@ -1,6 +1,6 @@
 // Polls a game's console once a second while the page is visible, and stores the lines.
 import type { ConsoleEntry, ConsolePage } from '../../generated/rest';
-import { getConsole } from '../../lib/api';
+import { getConsole } from '../../lib/store';
 import { append } from './console';
 
 const EVERY_MS = 1000;

@@ -43,7 +43,7 @@ export class PackageUpload {
       const sha256 = await hashOf(file);
       const key = sha256 && `${sha256}-${wish.channel}`;
       let state = await this.#resume(key, abort.signal);
-      state ??= await call<UploadState>('POST', '/api/uploads', {
+      state ??= await call('POST', '/api/uploads', {
         as: 'guest',
         signal: abort.signal,
         body: {
@@ -58,7 +58,8 @@ export class PackageUpload {
       this.stage = 'sending';
       await this.#send(file, state, abort.signal);
       this.stage = 'checking';
-      this.result = await call<PublishResponse>('POST', `/api/uploads/${state.upload_id}/finish`, {
+      this.result = await call('POST', '/api/uploads/{id}/finish', {
+        path: { id: state.upload_id },
         as: 'me',
         signal: abort.signal,
       });
@@ -78,7 +79,7 @@ export class PackageUpload {
     if (!id) return;
     forgetId(id);
     // If this fails, the upload expires on the server.
-    await call('DELETE', `/api/uploads/${id}`, { as: 'me' }).catch(() => undefined);
+    await call('DELETE', '/api/uploads/{id}', { as: 'me', path: { id } }).catch(() => undefined);
   }
 
   /** Pauses the upload; it can be resumed. */
@@ -93,7 +94,8 @@ export class PackageUpload {
     while (at < file.size) {
       this.sent = at;
       try {
-        const next = await call<UploadState>('PUT', `/api/uploads/${state.upload_id}/part`, {
+        const next = await call('PUT', '/api/uploads/{id}/part', {
+          path: { id: state.upload_id },
           as: 'me',
           signal,
           query: { offset: at },
@@ -107,7 +109,7 @@ export class PackageUpload {
         this.waiting = true;
         await pause(wait, signal);
         // The part may have arrived although its response did not.
-        const known = await call<UploadState>('GET', `/api/uploads/${state.upload_id}`, { as: 'me', signal }).catch(
+        const known = await call('GET', '/api/uploads/{id}', { as: 'me', path: { id: state.upload_id }, signal }).catch(
           () => null,
         );
         if (known) at = known.received_bytes;
@@ -120,7 +122,7 @@ export class PackageUpload {
   async #resume(key: string | null, signal: AbortSignal): Promise<UploadState | null> {
     const id = key === null ? null : (storedUploads()[key] ?? null);
     if (id === null) return null;
-    return call<UploadState>('GET', `/api/uploads/${encodeURIComponent(id)}`, { as: 'me', signal }).catch(() => null);
+    return call('GET', '/api/uploads/{id}', { as: 'me', path: { id }, signal }).catch(() => null);
   }
 
   #fail(error: unknown, aborted: boolean): void {

@@ -1,36 +1,34 @@
 // API calls for the user's worlds.
-import type { NewWorld, WorldChange, WorldInfo, WorldList, WorldSave, WorldSaveList } from '../../generated/rest';
+import type { NewWorld, WorldChange, WorldInfo, WorldList } from '../../generated/rest';
 import { call } from '../../lib/api';
 import { loadSession } from '../../lib/session';
 
 const PER_PAGE = 24;
-const path = (worldId: string): string => `/world/${encodeURIComponent(worldId)}`;
 
 /** The user's worlds; empty without a session. */
 export async function ownWorlds(page: number, signal: AbortSignal): Promise<WorldList> {
   if (!loadSession()) return { worlds: [], total: 0, page: 1, per_page: PER_PAGE };
-  return call<WorldList>('GET', '/worlds', { as: 'me', query: { mine: 'true', page, per_page: PER_PAGE }, signal });
+  return call('GET', '/worlds', { as: 'me', query: { mine: true, page, per_page: PER_PAGE }, signal });
 }
 
-export const makeWorld = (wish: NewWorld): Promise<WorldInfo> =>
-  call<WorldInfo>('POST', '/worlds', { as: 'guest', body: wish });
+export const makeWorld = (wish: NewWorld) => call('POST', '/worlds', { as: 'guest', body: wish });
 
-export const changeWorld = (worldId: string, change: WorldChange): Promise<WorldInfo> =>
-  call<WorldInfo>('PATCH', path(worldId), { as: 'me', body: change });
+export const changeWorld = (id: string, change: WorldChange) =>
+  call('PATCH', '/world/{id}', { as: 'me', path: { id }, body: change });
 
-export const deleteWorld = (worldId: string): Promise<void> => call<void>('DELETE', path(worldId), { as: 'me' });
+export const deleteWorld = (id: string) => call('DELETE', '/world/{id}', { as: 'me', path: { id } });
 
-export const listSaves = (worldId: string, signal: AbortSignal): Promise<WorldSaveList> =>
-  call<WorldSaveList>('GET', `${path(worldId)}/saves`, { as: 'me', query: { per_page: 50 }, signal });
+export const listSaves = (id: string, signal: AbortSignal) =>
+  call('GET', '/world/{id}/saves', { as: 'me', path: { id }, query: { per_page: 50 }, signal });
 
-export const saveWorld = (worldId: string, label: string): Promise<WorldSave> =>
-  call<WorldSave>('POST', path(worldId), { as: 'me', body: { label } });
+export const saveWorld = (id: string, label: string) =>
+  call('POST', '/world/{id}', { as: 'me', path: { id }, body: { label } });
 
-export const goBack = (worldId: string, saveId: string): Promise<WorldSave> =>
-  call<WorldSave>('POST', path(worldId), { as: 'me', body: { restore: saveId } });
+export const goBack = (id: string, saveId: string) =>
+  call('POST', '/world/{id}', { as: 'me', path: { id }, body: { restore: saveId } });
 
-export const deleteSave = (worldId: string, saveId: string): Promise<void> =>
-  call<void>('DELETE', `${path(worldId)}/saves/${encodeURIComponent(saveId)}`, { as: 'me' });
+export const deleteSave = (id: string, save_id: string) =>
+  call('DELETE', '/world/{id}/saves/{save_id}', { as: 'me', path: { id, save_id } });
 
 /** The play path with the room code, which also opens private worlds. */
 export const worldPath = (world: WorldInfo): string =>
