@@ -4,9 +4,8 @@
 pub mod users;
 
 use axum::Json;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::request::Parts;
 use serde::Deserialize;
 use sqlx::Row;
 use utoipa_axum::router::OpenApiRouter;
@@ -16,12 +15,11 @@ use crate::Platform;
 use crate::api::{CleanupReport, ErrorBody, ServerList, SessionInfo, SessionList};
 use crate::cleanup;
 use crate::community::accounts::sessions::unknown_session;
-use crate::core::auth::{Role, authenticate, bearer};
+use crate::community::auth::Admin;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiPath, ApiQuery};
-use crate::core::ids;
 use crate::core::paging::PageQuery;
 
 /// All routes under `/admin`.
@@ -35,55 +33,6 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(users::list))
         .routes(routes!(users::give_role))
         .routes(routes!(users::reset_password))
-}
-
-/// Proof that the caller sent ADMIN_TOKEN or has the role admin.
-pub struct Admin {
-    /// Id of the user; `None` if the caller sent ADMIN_TOKEN.
-    pub user_id: Option<String>,
-}
-
-impl Admin {
-    /// Name of the caller, for logs.
-    pub fn name(&self) -> &str {
-        self.user_id.as_deref().unwrap_or("ADMIN_TOKEN")
-    }
-}
-
-impl FromRequestParts<Platform> for Admin {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        platform: &Platform,
-    ) -> Result<Self, Self::Rejection> {
-        let expected = platform.settings().admin_token.as_deref();
-        let given = match (bearer(&parts.headers), expected) {
-            (Ok(given), _) => given,
-            (Err(error), Some(_)) => return Err(error),
-            (Err(_), None) => {
-                return Err(ApiError::forbidden(
-                    "log in as an admin; if there is none yet, start the platform with ADMIN_TOKEN set",
-                ));
-            }
-        };
-        if expected.is_some_and(|token| ids::matches_secret(given, &ids::secret_digest(token))) {
-            return Ok(Admin { user_id: None });
-        }
-        let session = authenticate(platform, given).await.map_err(|error| {
-            if !error.is("invalid_token") {
-                return error;
-            }
-            ApiError::unauthorized(
-                "invalid_token",
-                "this is neither ADMIN_TOKEN nor the session token of an admin",
-            )
-        })?;
-        session.require(Role::Admin)?;
-        Ok(Admin {
-            user_id: Some(session.user_id),
-        })
-    }
 }
 
 /// Running game servers.
@@ -103,7 +52,7 @@ pub async fn servers(
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<ServerList>, ApiError> {
     let page = query.page()?;
-    let mut all = platform.fleet().all();
+    let mut all = platform.worlds.fleet.all();
     all.sort_by(|a, b| a.spec.world_id.cmp(&b.spec.world_id));
     let total = u32::try_from(all.len()).unwrap_or(u32::MAX);
     let servers = page.cut(all).iter().map(|server| server.info()).collect();
@@ -143,9 +92,9 @@ pub async fn stop_server(
     ApiQuery(query): ApiQuery<StopQuery>,
 ) -> Result<StatusCode, ApiError> {
     let found = if query.drain {
-        platform.fleet().drain(&id)
+        platform.worlds.fleet.drain(&id)
     } else {
-        platform.fleet().stop(&id)
+        platform.worlds.fleet.stop(&id)
     };
     if found {
         tracing::info!(
@@ -180,12 +129,12 @@ pub async fn sessions(
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<SessionList>, ApiError> {
     let page = query.page()?;
-    let now = platform.clock().now_ms();
-    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM sessions WHERE expires_at > $1")
-        .bind(now)
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+    let now = platform.core.clock.now_ms();
+    let total: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) AS total FROM sessions WHERE expires_at > $1")
+            .bind(now)
+            .fetch_one(&platform.core.db)
+            .await?;
     let rows = sqlx::query(
         "SELECT s.token_sha256, u.user_id, u.username, u.kind, s.device, s.created_at, s.expires_at
          FROM sessions s JOIN users u ON u.user_id = s.user_id WHERE s.expires_at > $1
@@ -194,7 +143,7 @@ pub async fn sessions(
     .bind(now)
     .bind(page.limit())
     .bind(page.offset())
-    .fetch_all(platform.db())
+    .fetch_all(&platform.core.db)
     .await?;
     let sessions = rows
         .iter()
@@ -236,7 +185,7 @@ pub async fn end_session(
 ) -> Result<StatusCode, ApiError> {
     let ended = sqlx::query("DELETE FROM sessions WHERE token_sha256 = $1")
         .bind(&session_id)
-        .execute(platform.db())
+        .execute(&platform.core.db)
         .await?;
     if ended.rows_affected() == 0 {
         return Err(unknown_session());

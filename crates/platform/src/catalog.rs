@@ -25,22 +25,102 @@ mod text;
 mod uploads;
 mod versions;
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Serialize;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::Platform;
+use self::cache::CatalogCache;
+use self::derived::DerivedBlobs;
+use self::publish::ScriptChecker;
+use self::recorder::Recorder;
+use crate::community::Community;
+use crate::core::blobs::BlobStore;
 use crate::core::error::ApiError;
 use crate::core::ids;
+use crate::core::{Core, Provides};
+use crate::fleet::Fleet;
 
-pub use uploads::Uploads;
+use uploads::Uploads;
+
+/// Packages that are unpacked and checked at the same time.
+const CONCURRENT_UPLOADS_MAX: usize = 2;
+
+/// The services of this layer.
+pub struct Catalog {
+    pub core: Arc<Core>,
+    pub community: Arc<Community>,
+    pub fleet: Fleet,
+    /// Compiled client scripts, which are public.
+    pub script_blobs: BlobStore,
+    pub script_checker: Arc<dyn ScriptChecker>,
+    /// Compressed and scaled-down copies of blobs.
+    derived: DerivedBlobs,
+    pub cache: CatalogCache,
+    pub recorder: Recorder,
+    uploads: Uploads,
+    upload_permits: Semaphore,
+    default_game: Mutex<Option<String>>,
+}
+
+impl Catalog {
+    pub fn new(
+        community: Arc<Community>,
+        fleet: Fleet,
+        script_blobs: BlobStore,
+        script_checker: Arc<dyn ScriptChecker>,
+    ) -> Self {
+        let core = community.core.clone();
+        Self {
+            default_game: Mutex::new(core.settings.default_game.clone()),
+            core,
+            community,
+            fleet,
+            script_blobs,
+            script_checker,
+            derived: DerivedBlobs::default(),
+            cache: CatalogCache::default(),
+            recorder: Recorder::default(),
+            uploads: Uploads::default(),
+            upload_permits: Semaphore::new(CONCURRENT_UPLOADS_MAX),
+        }
+    }
+
+    /// The game that a join without a target opens.
+    pub fn default_game(&self) -> Option<String> {
+        let game = self.default_game.lock();
+        game.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the game that a join without a target opens, unless one is set.
+    pub fn set_first_game(&self, game_id: &str) {
+        let game = self.default_game.lock();
+        let mut game = game.unwrap_or_else(PoisonError::into_inner);
+        game.get_or_insert_with(|| game_id.to_owned());
+    }
+
+    /// Waits until another package may be unpacked.
+    async fn upload_permit(&self) -> Result<SemaphorePermit<'_>, ApiError> {
+        let permit = self.upload_permits.acquire().await;
+        permit
+            .map_err(|_| ApiError::unavailable("shutting_down", "the platform is shutting down", 5))
+    }
+}
+
+impl Provides<Community> for Arc<Catalog> {
+    fn provide(&self) -> &Community {
+        &self.community
+    }
+}
 
 /// Routes with small bodies.
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Catalog>> {
     OpenApiRouter::new()
         .routes(routes!(listing::list))
         .routes(routes!(listing::tags))
@@ -69,14 +149,14 @@ pub fn routes() -> OpenApiRouter<Platform> {
 }
 
 /// Routes that receive a picture.
-pub fn picture_routes() -> OpenApiRouter<Platform> {
+pub fn picture_routes() -> OpenApiRouter<Arc<Catalog>> {
     OpenApiRouter::new()
         .routes(routes!(pictures::add_screenshot))
         .routes(routes!(pictures::set_thumbnail))
 }
 
 /// Routes that receive a package or a part of one, or unpack one.
-pub fn upload_routes() -> OpenApiRouter<Platform> {
+pub fn upload_routes() -> OpenApiRouter<Arc<Catalog>> {
     OpenApiRouter::new()
         .routes(routes!(publish::upload))
         .routes(routes!(publish::validate))
@@ -90,20 +170,17 @@ pub use pictures::PICTURE_BYTES_MAX;
 ///
 /// # Errors
 /// When the database fails.
-pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> {
-    recorder::sweep(platform.db(), now_ms).await?;
-    uploads::sweep(platform, now_ms).await
+pub async fn sweep(catalog: &Catalog, now_ms: i64) -> Result<(), sqlx::Error> {
+    recorder::sweep(&catalog.core.db, now_ms).await?;
+    uploads::sweep(catalog, now_ms).await
 }
 
 /// Updates the listings after a game's row was changed.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn game_changed(platform: &Platform, game_id: &str) -> Result<(), sqlx::Error> {
-    platform
-        .catalog_cache()
-        .refresh(platform.db(), game_id)
-        .await
+pub async fn game_changed(catalog: &Catalog, game_id: &str) -> Result<(), sqlx::Error> {
+    catalog.cache.refresh(&catalog.core.db, game_id).await
 }
 
 /// A response body with its ETag.

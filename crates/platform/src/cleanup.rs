@@ -7,8 +7,7 @@ use sqlx::Row;
 use crate::Platform;
 use crate::api::CleanupReport;
 use crate::catalog;
-use crate::community::social;
-use crate::worlds::{self, log};
+use crate::worlds::{self, invites, log};
 
 /// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
@@ -36,8 +35,8 @@ pub async fn run_forever(platform: Platform) {
 /// # Errors
 /// When the database refuses.
 pub async fn run(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
-    let db = platform.db();
-    let now = platform.clock().now_ms();
+    let db = &platform.core.db;
+    let now = platform.core.clock.now_ms();
     // A player in a world is using their session, even if its expiry was not written recently.
     let sessions = sqlx::query(
         "DELETE FROM sessions WHERE expires_at <= $1 AND NOT (idle_ms > 0 AND EXISTS
@@ -59,8 +58,8 @@ pub async fn run(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     .await?
     .rows_affected();
     delete_positions(platform, now).await?;
-    social::delete_expired(db, now).await?;
-    catalog::sweep(platform, now).await?;
+    invites::delete_expired(db, now).await?;
+    catalog::sweep(&platform.catalog, now).await?;
     Ok(CleanupReport {
         sessions: u32::try_from(sessions).unwrap_or(u32::MAX),
         guests: u32::try_from(guests).unwrap_or(u32::MAX),
@@ -77,39 +76,39 @@ async fn delete_positions(platform: &Platform, now: i64) -> Result<(), sqlx::Err
            (SELECT world_id FROM worlds WHERE persistent = 0)",
     )
     .bind(now.saturating_sub(POSITION_LIFETIME_MS))
-    .execute(platform.db())
+    .execute(&platform.core.db)
     .await?;
     sqlx::query("UPDATE player_checkpoints SET told = '' WHERE told <> '' AND saved_at < $1")
         .bind(now.saturating_sub(log::RESUME_WINDOW_MS))
-        .execute(platform.db())
+        .execute(&platform.core.db)
         .await?;
     sqlx::query(
         "DELETE FROM player_checkpoints WHERE NOT EXISTS
            (SELECT 1 FROM users u WHERE u.user_id = player_checkpoints.player_id)",
     )
-    .execute(platform.db())
+    .execute(&platform.core.db)
     .await?;
     Ok(())
 }
 
 async fn delete_old_worlds(platform: &Platform, now: i64) -> Result<u32, sqlx::Error> {
     let keep_ms =
-        i64::try_from(platform.settings().world_retention.as_millis()).unwrap_or(i64::MAX);
+        i64::try_from(platform.core.settings.world_retention.as_millis()).unwrap_or(i64::MAX);
     let before = now.saturating_sub(keep_ms);
     let rows = sqlx::query(
         "SELECT world_id FROM worlds WHERE persistent = 0 AND kept = 0 AND updated_at < $1",
     )
     .bind(before)
-    .fetch_all(platform.db())
+    .fetch_all(&platform.core.db)
     .await?;
     let mut deleted = 0;
     for row in rows {
         let world_id: String = row.try_get("world_id")?;
-        if platform.fleet().server(&world_id).is_some() {
+        if platform.worlds.fleet.server(&world_id).is_some() {
             continue;
         }
         // Deleted with the same condition, because a join may have touched the world since.
-        deleted += worlds::delete_unused(platform.db(), &world_id, before).await?;
+        deleted += worlds::delete_unused(&platform.core.db, &world_id, before).await?;
     }
     Ok(deleted)
 }

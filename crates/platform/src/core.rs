@@ -1,7 +1,6 @@
-//! The lowest layer: database, blobs, clock, errors, authentication, and the parts that all HTTP
-//! handlers share. Knows no games, worlds or spells.
+//! The lowest layer: database, blobs, clock, errors, and the parts that all HTTP handlers
+//! share. Knows no games, worlds or spells.
 
-pub mod auth;
 pub mod blobs;
 pub mod clock;
 pub mod db;
@@ -12,9 +11,49 @@ pub mod ids;
 pub mod limits;
 pub mod metrics;
 pub mod names;
+pub mod notifier;
 pub mod paging;
 pub mod settings;
 pub mod signing;
+pub mod sockets;
 pub mod texts;
 pub mod tls;
 pub mod trace;
+pub mod write_health;
+
+use std::sync::Arc;
+
+use sqlx::AnyPool;
+
+use self::blobs::BlobStore;
+use self::clock::Clock;
+use self::limits::RateLimiter;
+use self::metrics::Metrics;
+use self::settings::Settings;
+use self::write_health::WriteHealth;
+
+/// The services that every layer uses.
+pub struct Core {
+    pub settings: Settings,
+    pub clock: Clock,
+    pub db: AnyPool,
+    pub blobs: BlobStore,
+    pub metrics: Metrics,
+    /// Whether the database stores writes.
+    pub write_health: Arc<WriteHealth>,
+    /// Limits logins and joins per client address.
+    pub rates: RateLimiter,
+}
+
+/// State of a router that contains the services of a lower layer. Extractors require it, so that
+/// each works in the routers of all layers above its own.
+pub trait Provides<Services>: Send + Sync {
+    /// The services.
+    fn provide(&self) -> &Services;
+}
+
+impl<Services: Send + Sync> Provides<Services> for Arc<Services> {
+    fn provide(&self) -> &Services {
+        self
+    }
+}

@@ -9,7 +9,7 @@ use crate::Platform;
 use crate::api::PublishResponse;
 use crate::catalog::publish::{self, PublishError, PublishOptions};
 use crate::community::accounts::sessions;
-use crate::core::auth::Kind;
+use crate::community::auth::Kind;
 use crate::core::names;
 use crate::{catalog, worlds};
 
@@ -27,7 +27,7 @@ impl Platform {
     /// # Errors
     /// When the database fails.
     pub async fn local_creator(&self) -> Result<String, sqlx::Error> {
-        let now = self.clock().now_ms();
+        let now = self.core.clock.now_ms();
         for number in 1..=NAMES_MAX {
             let name = match number {
                 1 => CREATOR_NAME.to_owned(),
@@ -43,12 +43,12 @@ impl Platform {
             .bind(Kind::Account.name())
             .bind(sessions::first_role(Kind::Account).name())
             .bind(now)
-            .execute(self.db())
+            .execute(&self.core.db)
             .await?;
             // Look up by id only: a guest may have taken the name.
             let row = sqlx::query("SELECT user_id FROM users WHERE user_id = $1")
                 .bind(CREATOR_ID)
-                .fetch_optional(self.db())
+                .fetch_optional(&self.core.db)
                 .await?;
             if let Some(row) = row {
                 return row.try_get("user_id");
@@ -59,13 +59,13 @@ impl Platform {
 
     /// A one-time secret that signs `user_id` in, valid for `lifetime_ms`.
     pub fn sign_in_key(&self, user_id: &str, lifetime_ms: i64) -> String {
-        let expires_at = self.clock().now_ms().saturating_add(lifetime_ms);
-        self.sign_in_links().issue(user_id, expires_at)
+        let expires_at = self.core.clock.now_ms().saturating_add(lifetime_ms);
+        self.community.sign_in_links.issue(user_id, expires_at)
     }
 
     /// Changes whenever a key of [`Platform::sign_in_key`] is used.
     pub fn sign_ins(&self) -> watch::Receiver<u64> {
-        self.sign_in_links().used.subscribe()
+        self.community.sign_in_links.used.subscribe()
     }
 
     /// Publishes a game under development. Everyone who can reach this platform can
@@ -83,20 +83,25 @@ impl Platform {
         sqlx::query("UPDATE games SET creator_id = $1 WHERE game_id = $2 AND creator_id = $3")
             .bind(creator_id)
             .bind(game_id)
-            .bind(self.house_id())
-            .execute(self.db())
+            .bind(&*self.house_id)
+            .execute(&self.core.db)
             .await?;
-        let published =
-            publish::publish_package(self, archive, creator_id, PublishOptions::default()).await?;
-        self.set_first_game(&published.game_id);
+        let published = publish::publish_package(
+            &self.catalog,
+            archive,
+            creator_id,
+            PublishOptions::default(),
+        )
+        .await?;
+        self.catalog.set_first_game(&published.game_id);
         sqlx::query(
             "UPDATE games SET visibility = 'unlisted', chosen_visibility = 'unlisted'
              WHERE game_id = $1 AND visibility = 'private'",
         )
         .bind(&published.game_id)
-        .execute(self.db())
+        .execute(&self.core.db)
         .await?;
-        catalog::game_changed(self, &published.game_id).await?;
+        catalog::game_changed(&self.catalog, &published.game_id).await?;
         Ok(published)
     }
 
@@ -106,10 +111,10 @@ impl Platform {
     /// # Errors
     /// When the database fails.
     pub async fn adopt_revision(&self, world_id: &str, revision: &str) -> Result<(), sqlx::Error> {
-        if let Some(server) = self.fleet().server(world_id) {
+        if let Some(server) = self.worlds.fleet.server(world_id) {
             server.set_revision(revision);
         }
-        worlds::set_revision(self.db(), world_id, revision).await
+        worlds::set_revision(&self.core.db, world_id, revision).await
     }
 
     /// Makes every world of a game start with this revision from now on. Running
@@ -119,6 +124,6 @@ impl Platform {
     /// # Errors
     /// When the database fails.
     pub async fn move_worlds(&self, game_id: &str, revision: &str) -> Result<(), sqlx::Error> {
-        worlds::set_revision_of_game(self.db(), game_id, revision).await
+        worlds::set_revision_of_game(&self.core.db, game_id, revision).await
     }
 }

@@ -11,6 +11,8 @@ pub mod launcher;
 pub(crate) mod lease;
 pub mod process;
 mod queue;
+mod slots;
+mod spec;
 mod supervise;
 pub mod wake;
 
@@ -20,15 +22,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use sqlx::AnyPool;
 use tokio::time::{Instant, timeout_at};
 
 use crate::core::clock::Clock;
+use crate::core::error::ApiError;
+use crate::core::metrics::FleetTotals;
 use crate::core::settings::FleetSettings;
-use crate::worlds::{self, log};
 pub use launcher::{GameServer, LaunchRequest, Launcher, ProcessLauncher, ServerExit};
-pub use process::{End, Endpoints, Phase, Reservation, WorldProcess, WorldSpec};
+pub use process::{End, Endpoints, Phase, Reservation, WorldProcess};
 pub use queue::QueuePosition;
+pub use spec::WorldSpec;
+pub(crate) use spec::{find_spec, set_player_count, unknown_world};
 
 /// Failures that are stored at the same time.
 const FAILURES_MAX: usize = 4096;
@@ -70,6 +76,25 @@ pub enum FleetError {
     /// The platform is shutting down.
     #[error("the platform is shutting down; try again in a moment")]
     ShuttingDown,
+}
+
+impl From<FleetError> for ApiError {
+    fn from(error: FleetError) -> Self {
+        let message = error.to_string();
+        match error {
+            FleetError::WorldFull { .. } => {
+                ApiError::new(StatusCode::CONFLICT, "world_full", message)
+            }
+            FleetError::Draining => ApiError::new(StatusCode::CONFLICT, "world_closing", message),
+            FleetError::StartFailed { .. } => ApiError::unavailable("server_failed", message, 2),
+            FleetError::StartTimeout => ApiError::unavailable("server_starting", message, 2),
+            FleetError::CrashLoop { retry_after } => {
+                ApiError::unavailable("server_crashing", message, retry_after.as_secs() + 1)
+            }
+            FleetError::TooManyServers => ApiError::unavailable("fleet_full", message, 30),
+            FleetError::ShuttingDown => ApiError::unavailable("shutting_down", message, 5),
+        }
+    }
 }
 
 /// A running world whose scripts can be reloaded.
@@ -134,21 +159,6 @@ struct Inner {
 struct Failure {
     count: u32,
     until: Instant,
-}
-
-/// Totals for `/metrics`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FleetTotals {
-    /// Servers per phase: starting, ready, stopping, backing off.
-    pub by_phase: [u32; 4],
-    /// Players in all worlds.
-    pub players: u32,
-    /// Worlds started since the platform started.
-    pub starts: u64,
-    /// Crashes since the platform started.
-    pub crashes: u64,
-    /// Errors that scripts raised.
-    pub script_errors: u64,
 }
 
 impl Fleet {
@@ -427,7 +437,7 @@ impl Fleet {
 
     /// Players in the last process of a world, if it reported since `since_ms`.
     async fn players_present(&self, world_id: &str, since_ms: i64) -> Vec<String> {
-        let players = log::players_present(self.db(), world_id, since_ms).await;
+        let players = lease::players_present(self.db(), world_id, since_ms).await;
         players.unwrap_or_else(|error| {
             tracing::warn!(%error, world_id, "could not load the players of the last process");
             Vec::new()
@@ -504,7 +514,7 @@ impl Fleet {
         self.0
             .ended_script_errors
             .fetch_add(server.script_errors(), Ordering::Relaxed);
-        if let Err(error) = worlds::set_player_count(&self.0.db, world_id, 0, None).await {
+        if let Err(error) = set_player_count(&self.0.db, world_id, 0, None).await {
             tracing::warn!(%error, world = world_id, "could not store the player count");
         }
         // Removed from the map first, because a caller that sees `Ended` may start the world again

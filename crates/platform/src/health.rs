@@ -1,7 +1,5 @@
 //! Liveness, readiness and metrics.
 
-mod writes;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -12,12 +10,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::Platform;
-use crate::admin::Admin;
 use crate::api::{ErrorBody, Health};
+use crate::community::auth::Admin;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
-
-pub(crate) use writes::{WriteHealth, fault_of, settle, watch};
+use crate::core::write_health;
 
 /// Health routes. `/healthz` and `/api/health` are aliases of `/health`.
 pub fn routes() -> OpenApiRouter<Platform> {
@@ -48,20 +45,20 @@ pub async fn health(State(platform): State<Platform>) -> Json<Health> {
     (status = 503, description = "the database does not respond or cannot store data, or the platform is shutting down", body = ErrorBody),
 ))]
 pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, ApiError> {
-    if platform.fleet().is_stopping() {
+    if platform.worlds.fleet.is_stopping() {
         return Err(ApiError::unavailable(
             "shutting_down",
             "the platform is shutting down",
             5,
         ));
     }
-    settle(&platform).await;
-    if let Some(fault) = platform.write_health().fault() {
+    write_health::settle(&platform.core).await;
+    if let Some(fault) = platform.core.write_health.fault() {
         let message = format!("Nothing can be stored: {}.", fault.reason);
         return Err(ApiError::unavailable("database_unavailable", message, 1));
     }
     sqlx::query("SELECT 1 AS one")
-        .fetch_one(platform.db())
+        .fetch_one(&platform.core.db)
         .await?;
     Ok(Json(report(&platform)))
 }
@@ -77,10 +74,10 @@ pub async fn metrics(
     admin: Result<Admin, ApiError>,
 ) -> impl IntoResponse {
     // Metrics must be available while the database is down, because they are needed most then.
-    let health = platform.write_health();
+    let health = &platform.core.write_health;
     let sessions = match health.fault() {
         Some(_) => None,
-        None => match count_sessions(platform.db(), platform.clock().now_ms()).await {
+        None => match count_sessions(&platform.core.db, platform.core.clock.now_ms()).await {
             Ok(sessions) => Some(sessions),
             Err(error) => {
                 tracing::warn!(%error, "could not count sessions");
@@ -90,12 +87,13 @@ pub async fn metrics(
         },
     };
     let mut text = platform
-        .metrics()
-        .render(&platform.fleet().totals(), sessions);
+        .core
+        .metrics
+        .render(&platform.worlds.fleet.totals(), sessions);
     text.push_str(&health.prometheus());
     if admin.is_ok() {
         // Names of server scripts are visible to admins only.
-        text.push_str(&platform.consoles().prometheus());
+        text.push_str(&platform.worlds.consoles.prometheus());
     }
     let content_type = "text/plain; version=0.0.4; charset=utf-8";
     (StatusCode::OK, [(header::CONTENT_TYPE, content_type)], text)
@@ -110,7 +108,7 @@ async fn count_sessions(db: &AnyPool, now_ms: i64) -> Result<u32, sqlx::Error> {
 }
 
 fn report(platform: &Platform) -> Health {
-    let fleet = platform.fleet();
+    let fleet = &platform.worlds.fleet;
     let totals = fleet.totals();
     Health {
         status: if fleet.is_stopping() {

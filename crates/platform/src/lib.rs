@@ -6,6 +6,7 @@
 //! a process and a ticket.
 #![forbid(unsafe_code)]
 
+mod account_deletion;
 mod admin;
 pub mod api;
 mod catalog;

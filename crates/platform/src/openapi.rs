@@ -11,7 +11,6 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::Platform;
 use crate::api::{ErrorBody, ErrorInfo};
 use crate::core::ids;
 
@@ -63,7 +62,7 @@ const WITH_BODY: [(&str, &str); 2] = [
 ];
 
 /// Adds `GET /api/openapi.json` to the router and drops the annotations.
-pub fn publish(router: OpenApiRouter<Platform>) -> axum::Router<Platform> {
+pub fn publish(router: OpenApiRouter) -> axum::Router {
     let (router, mut document) = router.split_for_parts();
     complete(&mut document);
     // The document never changes while this process runs.

@@ -31,8 +31,10 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
 use crate::catalog::recorder;
+use crate::core::limits::FromThisMachine;
 use crate::core::tls::Certificate;
-use crate::{Platform, cleanup, health, routes};
+use crate::core::write_health;
+use crate::{Platform, cleanup, routes};
 
 /// Time that open requests have to finish after the fleet has stopped.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -85,15 +87,13 @@ impl Platform {
         let (stop, stopped) = watch::channel(false);
         let accepting = tokio::spawn(accept(self.clone(), listener, stopped));
         let cleaning = tokio::spawn(cleanup::run_forever(self.clone()));
-        let recording = tokio::spawn(recorder::record_forever(self.clone()));
-        let building = tokio::spawn(crate::spells::worker::run(self.clone()));
-        let watching = tokio::spawn(health::watch(self.clone()));
-        let renewing = tokio::spawn({
-            let platform = self.clone();
-            async move {
-                if let Some(certificate) = platform.certificate() {
-                    certificate.follow().await;
-                }
+        let recording = tokio::spawn(recorder::record_forever(self.catalog.clone()));
+        let building = tokio::spawn(crate::spells::worker::run(self.spells.clone()));
+        let watching = tokio::spawn(write_health::watch(self.core.clone()));
+        let certificate = self.certificate.clone();
+        let renewing = tokio::spawn(async move {
+            if let Some(certificate) = certificate {
+                certificate.follow().await;
             }
         });
         shutdown.await;
@@ -101,22 +101,22 @@ impl Platform {
         building.abort();
         renewing.abort();
         watching.abort();
-        self.fleet().shut_down().await;
-        self.sockets().close().await;
+        self.worlds.fleet.shut_down().await;
+        self.sockets.close().await;
         stop.send_replace(true);
         if let Err(error) = accepting.await {
             tracing::error!(%error, "the listener failed");
         }
         recording.abort();
-        if let Err(error) = self.recorder().flush(self.db()).await {
+        if let Err(error) = self.catalog.recorder.flush(&self.core.db).await {
             tracing::warn!(%error, "could not write the last play and error counts of games");
         }
-        self.db().close().await;
+        self.core.db.close().await;
     }
 }
 
 async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
-    let limits = platform.settings().limits.clone();
+    let limits = platform.core.settings.limits.clone();
     let permits = Arc::new(Semaphore::new(limits.connections_max));
     let app = routes::router(platform.clone());
     let mut connections = JoinSet::new();
@@ -137,7 +137,7 @@ async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::R
                     stream,
                     peer,
                     permit,
-                    tls: platform.certificate().map(Certificate::acceptor),
+                    tls: platform.certificate.as_deref().map(Certificate::acceptor),
                     header_timeout: limits.header_timeout,
                     stopped: stopped.clone(),
                 };
@@ -232,11 +232,6 @@ enum Scheme {
     /// Plain HTTP although TLS is configured.
     Plain,
 }
-
-/// Whether the peer of a request is on this machine. A reverse proxy counts as well, so this does
-/// not authenticate the client.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FromThisMachine(pub bool);
 
 /// A connection that carries HTTP, after TLS.
 struct HttpConnection {

@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
-use crate::Platform;
+use crate::core::Core;
 use crate::core::encoding::{self, Encoding};
 use crate::core::error::ApiError;
 use crate::core::ids;
@@ -47,6 +47,7 @@ where
 
 /// The site with its prepared responses.
 pub struct Site {
+    core: Arc<Core>,
     files: Box<dyn SiteFiles>,
     /// Bounded by the number of files in the binary: misses are not stored.
     prepared: Mutex<HashMap<String, Arc<Prepared>>>,
@@ -63,9 +64,10 @@ struct Prepared {
 }
 
 impl Site {
-    pub fn new(files: Box<dyn SiteFiles>) -> Self {
+    pub fn new(core: Arc<Core>, files: Box<dyn SiteFiles>) -> Self {
         let pages = Pages::read(files.file(pages::FILE).as_deref());
         Self {
+            core,
             files,
             prepared: Mutex::default(),
             pages,
@@ -96,7 +98,7 @@ impl Site {
 }
 
 /// Fallback of the router, for every URL without an endpoint.
-pub async fn serve(State(platform): State<Platform>, request: Request) -> Response {
+pub async fn serve(State(site): State<Arc<Site>>, request: Request) -> Response {
     let path = request.uri().path().trim_start_matches('/');
     let root = path.split('/').next().unwrap_or_default();
     if API_ROOTS.contains(&root) {
@@ -110,7 +112,6 @@ pub async fn serve(State(platform): State<Platform>, request: Request) -> Respon
         )
         .into_response();
     }
-    let site = platform.site();
     if let Some(file) = site.file(path).filter(|_| !path.is_empty()) {
         return respond(&file, request.headers());
     }
@@ -122,7 +123,7 @@ pub async fn serve(State(platform): State<Platform>, request: Request) -> Respon
     let Some(index) = site.file("index.html") else {
         return axum::response::Html(NO_SITE).into_response();
     };
-    if site.pages.is_page(&platform, path).await {
+    if site.pages.is_page(&site.core, path).await {
         return respond(&index, request.headers());
     }
     // The page itself shows "not found". Without 304: it would tell a browser that

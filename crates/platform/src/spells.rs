@@ -22,43 +22,51 @@ pub use publish::publish;
 pub use rest::routes;
 pub use teach::forget_everywhere;
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
+use tokio::sync::Notify;
 
 use crate::api::SpellInfo;
-use crate::core::auth::{Role, Session};
+use crate::community::Community;
+use crate::community::auth::Principal;
 use crate::core::error::ApiError;
+use crate::core::{Core, Provides};
+use crate::fleet::Fleet;
+use crate::worlds::Worlds;
 
-/// The user who performs an action, over REST or Socket.IO.
-#[derive(Clone, Debug)]
-pub struct Principal {
-    /// User id; empty for an anonymous request.
-    pub user_id: String,
-    /// Role, which may grant further rights.
-    pub role: Role,
+/// The services of this layer.
+pub struct Spells {
+    pub(crate) core: Arc<Core>,
+    pub(crate) fleet: Fleet,
+    pub(crate) worlds: Arc<Worlds>,
+    /// Compiles the spells that players create, and generates their code.
+    compiler: Arc<dyn SpellCompiler>,
+    /// Notifies the workers that build spells.
+    jobs: Notify,
 }
 
-impl From<&Session> for Principal {
-    fn from(session: &Session) -> Self {
+impl Spells {
+    pub(crate) fn new(worlds: Arc<Worlds>, compiler: Arc<dyn SpellCompiler>) -> Self {
         Self {
-            user_id: session.user_id.clone(),
-            role: session.role,
+            core: worlds.core.clone(),
+            fleet: worlds.fleet.clone(),
+            worlds,
+            compiler,
+            jobs: Notify::new(),
         }
     }
 }
 
-impl Principal {
-    /// Whether the user owns a spell created by `created_by`.
-    pub fn owns(&self, created_by: &str) -> bool {
-        self.user_id == created_by || self.role >= Role::Admin
+impl Provides<Community> for Arc<Spells> {
+    fn provide(&self) -> &Community {
+        &self.worlds.community
     }
+}
 
-    fn must_own(&self, created_by: &str) -> Result<(), ApiError> {
-        if self.owns(created_by) {
-            return Ok(());
-        }
-        Err(ApiError::forbidden(
-            "this spell belongs to another user; create your own with POST /api/spells",
-        ))
+impl Provides<Worlds> for Arc<Spells> {
+    fn provide(&self) -> &Worlds {
+        &self.worlds
     }
 }
 
@@ -91,4 +99,13 @@ fn unknown_revision() -> ApiError {
         "revision_not_found",
         "this spell has no such revision, or it is another user's draft",
     )
+}
+
+fn must_own(actor: &Principal, created_by: &str) -> Result<(), ApiError> {
+    if actor.owns(created_by) {
+        return Ok(());
+    }
+    Err(ApiError::forbidden(
+        "this spell belongs to another user; create your own with POST /api/spells",
+    ))
 }

@@ -1,12 +1,13 @@
 //! Worlds as database rows: created, queried and changed. The fleet knows which worlds run;
 //! `rest.rs` has the REST interface, `saves.rs` the saved states.
 
-mod asker;
 pub mod castable;
 pub mod console;
 pub mod datastore;
+pub mod events;
 pub mod helpers;
 pub mod internal;
+pub mod invites;
 pub mod join;
 pub mod log;
 pub mod remote_commands;
@@ -16,21 +17,35 @@ pub mod saves;
 pub mod scripts;
 mod state;
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use frolic_protocol::signature::ManifestSigner;
 use sqlx::any::AnyRow;
-use sqlx::{AnyPool, Row};
+use sqlx::{AnyPool, FromRow as _, Row};
 
-use crate::Platform;
+use self::console::Consoles;
+use self::datastore::reservations::Reservations;
+use self::join::PendingJoins;
+use self::log::Committer;
+use self::rooms::Newcomers;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use crate::api::{Channel, WorldInfo};
+use crate::catalog::Catalog;
 use crate::catalog::games::GameRow;
+use crate::community::Community;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::ids;
-use crate::fleet::WorldSpec;
+use crate::core::limits::RateLimiter;
+use crate::core::notifier::Notifier;
+use crate::core::{Core, Provides};
+use crate::fleet::{Fleet, WorldSpec};
 
-pub use asker::Asker;
+pub(crate) use crate::fleet::unknown_world;
 
 /// Longest name of a world, in characters.
 pub const NAME_CHARS_MAX: usize = 60;
@@ -43,6 +58,77 @@ const LIST_MAX: i64 = 200;
 const ROOM_CODE_TRIES: usize = 3;
 const COLUMNS: &str = "world_id, room_code, name, description, game_id, revision, seed, max_players, \
      idle_stop_s, persistent, player_count, created_at, updated_at, created_by, owner_id, private, version";
+
+/// The services of this layer.
+pub struct Worlds {
+    pub core: Arc<Core>,
+    pub community: Arc<Community>,
+    pub catalog: Arc<Catalog>,
+    pub fleet: Fleet,
+    pub notifier: Arc<dyn Notifier>,
+    /// Signs the lists of client scripts.
+    signer: ManifestSigner,
+    /// Port of the platform, and whether it serves TLS itself.
+    port: u16,
+    tls: bool,
+    committer: Committer,
+    pub consoles: Consoles,
+    reservations: Reservations,
+    pending_joins: PendingJoins,
+    newcomers: Newcomers,
+    sockets: Arc<Semaphore>,
+    socket_rates: RateLimiter,
+    game_locks: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl Worlds {
+    pub fn new(
+        catalog: Arc<Catalog>,
+        notifier: Arc<dyn Notifier>,
+        signer: ManifestSigner,
+        (port, tls): (u16, bool),
+    ) -> Self {
+        let core = catalog.core.clone();
+        let limits = &core.settings.limits;
+        Self {
+            committer: Committer::start(core.db.clone(), core.write_health.clone()),
+            consoles: Consoles::default(),
+            reservations: Reservations::default(),
+            pending_joins: PendingJoins::default(),
+            newcomers: Newcomers::new(limits.proxied_newcomers_max),
+            sockets: Arc::new(Semaphore::new(limits.proxied_sockets_max)),
+            socket_rates: RateLimiter::new(limits),
+            game_locks: Mutex::default(),
+            community: catalog.community.clone(),
+            fleet: catalog.fleet.clone(),
+            core,
+            catalog,
+            notifier,
+            signer,
+            port,
+            tls,
+        }
+    }
+
+    /// The lock under which worlds of one game are created. Only existing games get one, so there
+    /// are never more locks than games.
+    fn game_lock(&self, game_id: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let locks = self.game_locks.lock();
+        let mut locks = locks.unwrap_or_else(PoisonError::into_inner);
+        locks.entry(game_id.to_owned()).or_default().clone()
+    }
+
+    /// Permission for one more proxied connection.
+    fn socket_permit(&self) -> Option<OwnedSemaphorePermit> {
+        self.sockets.clone().try_acquire_owned().ok()
+    }
+}
+
+impl Provides<Community> for Arc<Worlds> {
+    fn provide(&self) -> &Community {
+        &self.community
+    }
+}
 
 /// A row of `worlds`.
 #[derive(Clone, Debug)]
@@ -190,7 +276,7 @@ async fn find_by(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn public(platform: &Platform) -> Result<Vec<WorldInfo>, sqlx::Error> {
+pub async fn public(worlds: &Worlds) -> Result<Vec<WorldInfo>, sqlx::Error> {
     let query = format!(
         "SELECT {COLUMNS} FROM worlds WHERE private = 0 AND game_id IN
            (SELECT game_id FROM games WHERE visibility = 'public')
@@ -198,33 +284,12 @@ pub async fn public(platform: &Platform) -> Result<Vec<WorldInfo>, sqlx::Error> 
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(LIST_MAX)
-        .fetch_all(platform.db())
+        .fetch_all(&worlds.core.db)
         .await?;
     let infos = rows.iter();
     infos
-        .map(|row| Ok(WorldRow::read(row)?.info(platform)))
+        .map(|row| Ok(WorldRow::read(row)?.info(worlds)))
         .collect()
-}
-
-/// Stores the number of players in a world, for listings.
-///
-/// # Errors
-/// When the database fails.
-pub async fn set_player_count(
-    db: &AnyPool,
-    world_id: &str,
-    players: u32,
-    now_ms: Option<i64>,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE worlds SET player_count = $1, updated_at = COALESCE($2, updated_at) WHERE world_id = $3",
-    )
-    .bind(i64::from(players))
-    .bind(now_ms)
-    .bind(world_id)
-    .execute(db)
-    .await?;
-    Ok(())
 }
 
 /// Stores that a world runs another version of its game.
@@ -320,14 +385,6 @@ pub async fn delete_unused(db: &AnyPool, world_id: &str, before: i64) -> Result<
     Ok(u32::try_from(deleted.rows_affected()).unwrap_or(u32::MAX))
 }
 
-/// 404 response for a world.
-pub fn unknown_world() -> ApiError {
-    ApiError::not_found(
-        "world_not_found",
-        "this world does not exist or was deleted; join a game to get a new one",
-    )
-}
-
 /// 404 response for a room code.
 pub fn unknown_room() -> ApiError {
     ApiError::not_found("room_not_found", "there is no room with this code")
@@ -335,18 +392,8 @@ pub fn unknown_room() -> ApiError {
 
 impl WorldRow {
     fn read(row: &AnyRow) -> Result<Self, sqlx::Error> {
-        let idle_stop_s: i64 = row.try_get("idle_stop_s")?;
         Ok(Self {
-            spec: WorldSpec {
-                world_id: row.try_get("world_id")?,
-                game_id: row.try_get("game_id")?,
-                revision: row.try_get("revision")?,
-                room_code: row.try_get("room_code")?,
-                max_players: to_u32(row.try_get("max_players")?),
-                idle_stop: Duration::from_secs(u64::from(to_u32(idle_stop_s))),
-                persistent: row.try_get::<i64, _>("persistent")? != 0,
-                private: row.try_get::<i64, _>("private")? != 0,
-            },
+            spec: WorldSpec::from_row(row)?,
             seed: row.try_get::<i64, _>("seed")?.cast_unsigned(),
             name: row.try_get("name")?,
             description: row.try_get("description")?,
@@ -370,8 +417,8 @@ impl WorldRow {
     }
 
     /// Description of the world for the REST API.
-    pub fn info(self, platform: &Platform) -> WorldInfo {
-        let server = platform.fleet().server(&self.spec.world_id);
+    pub fn info(self, worlds: &Worlds) -> WorldInfo {
+        let server = worlds.fleet.server(&self.spec.world_id);
         let player_count = server.as_ref().map_or(self.player_count, |s| s.players());
         WorldInfo {
             running: server.is_some(),

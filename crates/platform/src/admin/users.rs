@@ -5,14 +5,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row};
 
-use super::Admin;
 use crate::Platform;
 use crate::api::{ErrorBody, GiveRoleRequest, NewPassword, RoleName, UserInfo, UserList};
+use crate::community::accounts::roles::{lock_admins, refuse_last_admin};
 use crate::community::accounts::sessions;
-use crate::core::auth::Role;
+use crate::community::auth::Admin;
+use crate::community::auth::Role;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -86,13 +87,12 @@ pub async fn list(
          AND ($3 = '' OR u.role = $3)"
     );
     let count = format!("SELECT COUNT(*) AS total FROM users u WHERE {filter}");
-    let total: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
+    let total: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(count))
         .bind(like_pattern(&typed))
         .bind(typed.trim())
         .bind(role.unwrap_or_default())
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+        .fetch_one(&platform.core.db)
+        .await?;
     let select =
         format!("{SELECT} WHERE {filter} ORDER BY u.created_at DESC, u.user_id LIMIT $4 OFFSET $5");
     let rows = sqlx::query(sqlx::AssertSqlSafe(select))
@@ -101,7 +101,7 @@ pub async fn list(
         .bind(role.unwrap_or_default())
         .bind(page.limit())
         .bind(page.offset())
-        .fetch_all(platform.db())
+        .fetch_all(&platform.core.db)
         .await?;
     Ok(Json(UserList {
         users: rows.iter().map(user_info).collect::<Result<_, _>>()?,
@@ -133,7 +133,7 @@ pub async fn give_role(
 ) -> Result<Json<UserInfo>, ApiError> {
     let role = Role::from(request.role);
     let was = request.was.map(|was| Role::from(was).name());
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(&platform.core.db).await?;
     if role < Role::Admin {
         lock_admins(&mut transaction).await?;
     }
@@ -166,7 +166,7 @@ pub async fn give_role(
         ));
     }
     if role < Role::Admin {
-        refuse_last_admin(&platform, &mut transaction).await?;
+        refuse_last_admin(&platform.core, &mut transaction).await?;
     }
     transaction.commit().await?;
     tracing::info!(by = admin.name(), user_id, role = role.name(), "role given");
@@ -192,9 +192,9 @@ pub async fn reset_password(
     ApiPath(user_id): ApiPath<String>,
 ) -> Result<Json<NewPassword>, ApiError> {
     let password = ids::new_id("frolic");
-    let hash = platform.passwords().hash(password.clone()).await?;
-    let now = platform.clock().now_ms();
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let hash = platform.community.passwords.hash(password.clone()).await?;
+    let now = platform.core.clock.now_ms();
+    let mut transaction = crate::core::db::begin(&platform.core.db).await?;
     let found = sqlx::query("UPDATE users SET kind = kind WHERE user_id = $1 AND kind = 'account'")
         .bind(&user_id)
         .execute(&mut *transaction)
@@ -215,46 +215,6 @@ pub async fn reset_password(
     transaction.commit().await?;
     tracing::info!(by = admin.name(), user_id, "password reset");
     Ok(Json(NewPassword { password }))
-}
-
-/// Locks the rows of all admins. Transactions that may remove an admin are serialized by this,
-/// because otherwise each could rely on the admin that the other removes.
-///
-/// # Errors
-/// When the database refuses.
-pub async fn lock_admins(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE users SET role = role WHERE role = 'admin'")
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
-/// Prevents a lockout: without ADMIN_TOKEN there must be at least one admin. Call this inside the
-/// transaction that removes one.
-///
-/// # Errors
-/// 409 when no admin is left.
-pub async fn refuse_last_admin(
-    platform: &Platform,
-    connection: &mut AnyConnection,
-) -> Result<(), ApiError> {
-    if platform.settings().admin_token.is_some() {
-        return Ok(());
-    }
-    let admins: i64 = sqlx::query(
-        "SELECT COUNT(*) AS total FROM users WHERE role = 'admin' AND kind = 'account'",
-    )
-    .fetch_one(connection)
-    .await?
-    .try_get("total")?;
-    if admins == 0 {
-        return Err(ApiError::new(
-            StatusCode::CONFLICT,
-            "last_admin",
-            "this is the last admin of the platform; make another account admin first",
-        ));
-    }
-    Ok(())
 }
 
 fn user_info(row: &AnyRow) -> Result<UserInfo, sqlx::Error> {

@@ -1,9 +1,7 @@
 //! Types of characters and public profiles.
 
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
-
-use crate::core::extract::object;
-
 /// A character's hat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -143,4 +141,10 @@ pub struct PublicProfile {
     pub looks: CharacterLooks,
     /// RFC 3339.
     pub joined_at: String,
+}
+
+/// Deserializes an object, and only an object: serde would fill a struct from an array as well.
+fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<T, D::Error> {
+    let fields = serde_json::Map::deserialize(from)?;
+    T::deserialize(serde_json::Value::Object(fields)).map_err(D::Error::custom)
 }

@@ -8,26 +8,24 @@ use axum::http::request::Parts;
 use sqlx::AnyPool;
 
 use super::games::{self, GameRow};
-use crate::Platform;
 use crate::api::{Channel, GameVisibility};
-use crate::core::auth::{Role, Session};
+use crate::community::Community;
+use crate::community::auth::{Role, Session};
+use crate::core::Provides;
 use crate::core::error::ApiError;
 
 /// The optional session of a request to a public page. Pages show more to some users.
 /// An invalid or expired token counts as none.
 pub struct OptionalSession(pub Option<Session>);
 
-impl FromRequestParts<Platform> for OptionalSession {
+impl<S: Provides<Community>> FromRequestParts<S> for OptionalSession {
     type Rejection = Infallible;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        platform: &Platform,
-    ) -> Result<Self, Self::Rejection> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         if !parts.headers.contains_key(AUTHORIZATION) {
             return Ok(Self(None));
         }
-        let session = Session::from_request_parts(parts, platform).await;
+        let session = Session::from_request_parts(parts, state).await;
         Ok(Self(session.ok()))
     }
 }

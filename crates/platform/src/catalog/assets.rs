@@ -5,6 +5,8 @@
 //! private games need a signed grant in their URL, which the creator's pages and
 //! worlds receive: an `<img>` element cannot send a token.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -19,16 +21,16 @@ use subtle::ConstantTimeEq;
 
 use super::access::{self, OptionalSession};
 use super::{games, scaling};
-use crate::Platform;
 use crate::api::{ErrorBody, GameFile, GameFiles, GameVisibility};
+use crate::catalog::Catalog;
 use crate::catalog::derived::Form;
-use crate::core::auth::Role;
+use crate::community::auth::Role;
 use crate::core::db::to_u32;
 use crate::core::encoding::{self, Encoding};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiPath, ApiQuery};
 use crate::core::ids;
-use crate::worlds;
+use crate::fleet;
 
 const SCRIPT_MEDIA_TYPE: &str = "application/octet-stream";
 const CACHE_FOREVER: &str = "public, max-age=31536000, immutable";
@@ -47,10 +49,10 @@ pub struct Grants {
 
 impl Grants {
     /// For a viewer who is allowed to see the game.
-    pub fn of(platform: &Platform, visibility: GameVisibility, now_s: u64) -> Self {
+    pub fn of(catalog: &Catalog, visibility: GameVisibility, now_s: u64) -> Self {
         let private = visibility == GameVisibility::Private;
         Self {
-            secret: private.then(|| platform.settings().secret_key.clone()),
+            secret: private.then(|| catalog.core.settings.secret_key.clone()),
             expires_s: (now_s / GRANT_STEP_S + GRANT_STEPS) * GRANT_STEP_S,
         }
     }
@@ -130,24 +132,24 @@ pub struct FilesQuery {
     security((), ("bearer" = []))
 )]
 pub async fn files(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<FilesQuery>,
 ) -> Result<Json<GameFiles>, ApiError> {
-    let db = platform.db();
+    let db = &catalog.core.db;
     let game = access::visible(db, &game_id, &viewer).await?;
     let revision = match query.world_id {
         // A world of an older version needs its own files after an update was
         // released.
-        Some(world_id) => worlds::find(db, &world_id)
+        Some(world_id) => fleet::find_spec(db, &world_id)
             .await?
-            .filter(|world| world.spec.game_id == game_id)
-            .map(|world| match platform.fleet().server(&world_id) {
+            .filter(|world| world.game_id == game_id)
+            .map(|world| match catalog.fleet.server(&world_id) {
                 Some(server) => server.revision(),
-                None => world.spec.revision,
+                None => world.revision,
             })
-            .ok_or_else(worlds::unknown_world)?,
+            .ok_or_else(fleet::unknown_world)?,
         None => game.revision,
     };
     let rows = sqlx::query(
@@ -156,7 +158,7 @@ pub async fn files(
     .bind(&revision)
     .fetch_all(db)
     .await?;
-    let grants = Grants::of(&platform, game.visibility, platform.clock().now_s());
+    let grants = Grants::of(&catalog, game.visibility, catalog.core.clock.now_s());
     let files = rows
         .iter()
         .map(|row| {
@@ -199,29 +201,29 @@ pub struct ThumbnailQuery {
     security((), ("bearer" = []))
 )]
 pub async fn thumbnail(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<ThumbnailQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let game = access::visible(platform.db(), &game_id, &viewer).await?;
+    let game = access::visible(&catalog.core.db, &game_id, &viewer).await?;
     let row = sqlx::query("SELECT thumbnail_sha256 FROM games WHERE game_id = $1")
         .bind(&game_id)
-        .fetch_optional(platform.db())
+        .fetch_optional(&catalog.core.db)
         .await?
         .ok_or_else(games::unknown_game)?;
     let sha256: Option<String> = row.try_get("thumbnail_sha256")?;
     let sha256 = sha256
         .filter(|sha256| !sha256.is_empty())
         .ok_or_else(|| ApiError::not_found("no_thumbnail", "this game has no thumbnail"))?;
-    let file = find(platform.db(), &sha256).await?;
+    let file = find(&catalog.core.db, &sha256).await?;
     let cache = match game.visibility {
         GameVisibility::Private => CACHE_PRIVATE,
         _ if matches_version(&sha256, query.v.as_deref()) => CACHE_FOREVER,
         _ => CACHE_SHORT,
     };
-    send(&platform, &sha256, file, &headers, cache, query.w).await
+    send(&catalog, &sha256, file, &headers, cache, query.w).await
 }
 
 /// Query of `GET /cdn/{sha256}`.
@@ -249,7 +251,7 @@ pub struct CdnQuery {
     )
 )]
 pub async fn cdn(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ApiPath(sha256): ApiPath<String>,
     ApiQuery(query): ApiQuery<CdnQuery>,
     headers: HeaderMap,
@@ -257,17 +259,17 @@ pub async fn cdn(
     if !ids::is_sha256_hex(&sha256) {
         return Err(unknown_file());
     }
-    let file = find(platform.db(), &sha256).await?;
+    let file = find(&catalog.core.db, &sha256).await?;
     if file.as_ref().is_some_and(|file| file.private) {
-        let now_s = platform.clock().now_s();
-        let secret = &platform.settings().secret_key;
+        let now_s = catalog.core.clock.now_s();
+        let secret = &catalog.core.settings.secret_key;
         let given = query.grant.as_deref().unwrap_or("");
         if !is_granted(secret, &sha256, given, now_s) {
             return Err(unknown_file());
         }
-        return send(&platform, &sha256, file, &headers, CACHE_PRIVATE, query.w).await;
+        return send(&catalog, &sha256, file, &headers, CACHE_PRIVATE, query.w).await;
     }
-    send(&platform, &sha256, file, &headers, CACHE_FOREVER, query.w).await
+    send(&catalog, &sha256, file, &headers, CACHE_FOREVER, query.w).await
 }
 
 /// Query of `GET /api/games/{id}/download`.
@@ -294,12 +296,12 @@ pub struct DownloadQuery {
     security((), ("bearer" = []))
 )]
 pub async fn download(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<DownloadQuery>,
 ) -> Result<Response, ApiError> {
-    let db = platform.db();
+    let db = &catalog.core.db;
     let game = access::visible(db, &game_id, &viewer).await?;
     let theirs = viewer.0.as_ref().is_some_and(|session| {
         session.user_id == game.creator_id || session.role >= Role::Moderator
@@ -325,7 +327,7 @@ pub async fn download(
         }
         None => game.revision,
     };
-    let archive = platform.blobs().get(&revision).await?;
+    let archive = catalog.core.blobs.get(&revision).await?;
     let archive = archive
         .ok_or_else(|| ApiError::not_found("package_not_found", "this package no longer exists"))?;
     let name = format!("attachment; filename=\"{game_id}.game\"");
@@ -373,7 +375,7 @@ fn unknown_file() -> ApiError {
 }
 
 async fn send(
-    platform: &Platform,
+    catalog: &Catalog,
     sha256: &str,
     file: Option<FileRow>,
     request: &HeaderMap,
@@ -381,9 +383,9 @@ async fn send(
     width: Option<u32>,
 ) -> Result<Response, ApiError> {
     let (blobs, media_type) = match file {
-        Some(file) => (platform.blobs(), file.media_type),
+        Some(file) => (&catalog.core.blobs, file.media_type),
         // Compiled scripts belong to no package.
-        None => (platform.script_blobs(), SCRIPT_MEDIA_TYPE.to_owned()),
+        None => (&catalog.script_blobs, SCRIPT_MEDIA_TYPE.to_owned()),
     };
     let compressible = encoding::is_compressible(&media_type);
     let form = match width {
@@ -409,7 +411,7 @@ async fn send(
     } else {
         let made = match form {
             Some(form) => {
-                let made = platform.derived().get(blobs, sha256, form).await?;
+                let made = catalog.derived.get(blobs, sha256, form).await?;
                 made.map(|bytes| (bytes, Some(form)))
             }
             None => None,

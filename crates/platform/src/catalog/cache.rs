@@ -28,7 +28,7 @@ pub use self::view::{Order, PageKey, View};
 use super::assets::Grants;
 use super::games::{SUMMARY_COLUMNS, summary};
 use super::ranking::{self, RankingInputs};
-use crate::Platform;
+use crate::catalog::Catalog;
 use crate::core::error::ApiError;
 use crate::core::names;
 
@@ -94,8 +94,8 @@ impl CatalogCache {
     ///
     /// # Errors
     /// When the rows were never read and the database fails.
-    pub async fn view(&self, platform: &Platform) -> Result<Arc<View>, ApiError> {
-        let now_ms = platform.clock().now_ms();
+    pub async fn view(&self, catalog: &Arc<Catalog>) -> Result<Arc<View>, ApiError> {
+        let now_ms = catalog.core.clock.now_ms();
         let due = self
             .inner()
             .sweep
@@ -105,23 +105,23 @@ impl CatalogCache {
             None => {
                 let _turn = self.loading.lock().await;
                 if self.inner().sweep.is_none() {
-                    self.load(platform).await?;
+                    self.load(catalog).await?;
                 }
             }
-            Some(true) => self.sweep_in_background(platform),
+            Some(true) => self.sweep_in_background(catalog),
             Some(false) => {}
         }
-        Ok(self.current(platform))
+        Ok(self.current(catalog))
     }
 
-    async fn load(&self, platform: &Platform) -> Result<(), ApiError> {
+    async fn load(&self, catalog: &Catalog) -> Result<(), ApiError> {
         // Write the counts that are only in memory, or reading the rows would lose
         // them.
-        platform.recorder().flush(platform.db()).await?;
+        catalog.recorder.flush(&catalog.core.db).await?;
         let query = select("ORDER BY g.play_heat DESC, g.created_at DESC LIMIT $1");
         let mut rows = sqlx::query(sqlx::AssertSqlSafe(query))
             .bind(i64::from(GAMES_MAX))
-            .fetch(platform.db());
+            .fetch(&catalog.core.db);
         let mut games = BTreeMap::new();
         while let Some(row) = rows.try_next().await? {
             let entry = GameEntry::read(&row, 0)?;
@@ -132,7 +132,7 @@ impl CatalogCache {
         }
         let mut inner = self.inner();
         inner.games = games;
-        inner.sweep = Some(Sweep::new(platform.clock().now_ms()));
+        inner.sweep = Some(Sweep::new(catalog.core.clock.now_ms()));
         inner.games_changed();
         Ok(())
     }
@@ -204,11 +204,11 @@ impl CatalogCache {
         }
     }
 
-    fn current(&self, platform: &Platform) -> Arc<View> {
+    fn current(&self, catalog: &Arc<Catalog>) -> Arc<View> {
         let mut inner = self.inner();
         if let Some(view) = &inner.view {
             let age = view.made_at.elapsed();
-            let passed = platform.clock().now_ms().abs_diff(view.now_ms);
+            let passed = catalog.core.clock.now_ms().abs_diff(view.now_ms);
             let age = age.max(Duration::from_millis(passed));
             let small = inner.games.len() <= SMALL_CATALOG_GAMES;
             let too_old =
@@ -219,25 +219,25 @@ impl CatalogCache {
             if !small {
                 let view = view.clone();
                 drop(inner);
-                self.rebuild_in_background(platform);
+                self.rebuild_in_background(catalog);
                 return view;
             }
         }
-        let view = Arc::new(inner.view_input(platform).into_view());
+        let view = Arc::new(inner.view_input(catalog).into_view());
         inner.view = Some(view.clone());
         view
     }
 
     /// Builds the next view in the background while the old one is served.
-    fn rebuild_in_background(&self, platform: &Platform) {
+    fn rebuild_in_background(&self, catalog: &Arc<Catalog>) {
         let Ok(doing) = self.ordering.clone().try_lock_owned() else {
             return;
         };
-        let platform = platform.clone();
+        let catalog = catalog.clone();
         tokio::task::spawn_blocking(move || {
-            let cache = platform.catalog_cache();
+            let cache = &catalog.cache;
             let _doing = doing;
-            let input = cache.inner().view_input(&platform);
+            let input = cache.inner().view_input(&catalog);
             let version = input.version;
             let view = Arc::new(input.into_view());
             let mut inner = cache.inner();
@@ -276,9 +276,9 @@ impl Inner {
         self.version += 1;
     }
 
-    fn view_input(&mut self, platform: &Platform) -> ViewInput {
+    fn view_input(&mut self, catalog: &Catalog) -> ViewInput {
         let mut players: HashMap<String, u32> = HashMap::new();
-        for server in platform.fleet().all() {
+        for server in catalog.fleet.all() {
             let sum = players.entry(server.spec.game_id.clone()).or_default();
             *sum = sum.saturating_add(server.players());
         }
@@ -303,7 +303,7 @@ impl Inner {
             fixed: fixed.clone(),
             games,
             before: self.view.clone(),
-            now_ms: platform.clock().now_ms(),
+            now_ms: catalog.core.clock.now_ms(),
         }
     }
 }

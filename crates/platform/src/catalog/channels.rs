@@ -8,19 +8,21 @@
 mod change;
 mod read;
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use sqlx::AnyPool;
 
 use super::games::GameRow;
 use super::{access, edition_conflict, game_changed, versions};
-use crate::Platform;
 use crate::api::{AtEdition, Channel, ErrorBody, GameChannels, SetChannel};
-use crate::core::auth::{Role, Session};
+use crate::catalog::Catalog;
+use crate::community::auth::{Role, Session};
+use crate::community::sanctions::ActiveSession;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath};
 use crate::core::ids;
-use crate::moderation::ActiveSession;
 
 pub use change::{ChannelChange, apply, bump_edition, refresh_visibility};
 pub use read::{beta_version, find as given, of_game};
@@ -109,12 +111,12 @@ fn is_in_share(game_id: &str, revision: &str, user_id: &str, pct: u32) -> bool {
     security(("bearer" = []))
 )]
 pub async fn show(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
 ) -> Result<Json<GameChannels>, ApiError> {
-    let game = access::owned(platform.db(), &game_id, &session).await?;
-    Ok(Json(read::page(platform.db(), &game).await?))
+    let game = access::owned(&catalog.core.db, &game_id, &session).await?;
+    Ok(Json(read::page(&catalog.core.db, &game).await?))
 }
 
 /// Releases a version to a channel, for all players or a percentage.
@@ -140,7 +142,7 @@ pub async fn show(
     security(("bearer" = []))
 )]
 pub async fn set(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ActiveSession(session): ActiveSession,
     ApiPath((game_id, channel)): ApiPath<(String, Channel)>,
     ApiJson(request): ApiJson<SetChannel>,
@@ -157,7 +159,7 @@ pub async fn set(
         pct => ChannelChange::RollOut(&request.revision, pct),
     };
     changed(
-        &platform,
+        &catalog,
         &session,
         &game_id,
         channel,
@@ -190,14 +192,14 @@ pub async fn set(
     security(("bearer" = []))
 )]
 pub async fn roll_back(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath((game_id, channel)): ApiPath<(String, Channel)>,
     ApiJson(request): ApiJson<AtEdition>,
 ) -> Result<Json<GameChannels>, ApiError> {
     let edition = request.edition;
     changed(
-        &platform,
+        &catalog,
         &session,
         &game_id,
         channel,
@@ -208,16 +210,16 @@ pub async fn roll_back(
 }
 
 async fn changed(
-    platform: &Platform,
+    catalog: &Catalog,
     session: &Session,
     game_id: &str,
     channel: Channel,
     edition: u32,
     change: ChannelChange<'_>,
 ) -> Result<Json<GameChannels>, ApiError> {
-    let db = platform.db();
+    let db = &catalog.core.db;
     let game = access::owned(db, game_id, session).await?;
-    let now = platform.clock().now_ms();
+    let now = catalog.core.clock.now_ms();
     let mut transaction = crate::core::db::begin(db).await?;
     if !bump_edition(&mut transaction, game_id, Some(edition), now).await? {
         return Err(edition_conflict(game.edition));
@@ -232,7 +234,7 @@ async fn changed(
     )
     .await?;
     transaction.commit().await?;
-    game_changed(platform, game_id).await?;
+    game_changed(catalog, game_id).await?;
     let game = access::owned(db, game_id, session).await?;
     Ok(Json(read::page(db, &game).await?))
 }

@@ -1,5 +1,7 @@
 //! A creator's own games, including hidden ones.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use sqlx::Row;
@@ -8,9 +10,9 @@ use sqlx::any::AnyRow;
 use super::assets::Grants;
 use super::games::{SUMMARY_COLUMNS, players_now, summary, unknown_game};
 use super::{access, channels, pictures};
-use crate::Platform;
 use crate::api::{CreatorGame, CreatorGameList, ErrorBody, GameVisibility};
-use crate::core::auth::Session;
+use crate::catalog::Catalog;
+use crate::community::auth::Session;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -35,11 +37,11 @@ const COLUMNS: &str = "g.visibility, g.chosen_visibility, g.published, g.taken_d
     security(("bearer" = []))
 )]
 pub async fn games(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<CreatorGameList>, ApiError> {
-    let db = platform.db();
+    let db = &catalog.core.db;
     let paging = query.page()?;
     let total = sqlx::query("SELECT COUNT(*) AS total FROM games WHERE creator_id = $1")
         .bind(&session.user_id)
@@ -57,7 +59,7 @@ pub async fn games(
         .await?;
     let mut games = Vec::with_capacity(rows.len());
     for row in &rows {
-        games.push(read(&platform, row).await?);
+        games.push(read(&catalog, row).await?);
     }
     Ok(Json(CreatorGameList {
         games,
@@ -84,40 +86,40 @@ pub async fn games(
     security(("bearer" = []))
 )]
 pub async fn game(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
 ) -> Result<Json<CreatorGame>, ApiError> {
-    access::owned(platform.db(), &game_id, &session).await?;
-    Ok(Json(find(&platform, &game_id).await?))
+    access::owned(&catalog.core.db, &game_id, &session).await?;
+    Ok(Json(find(&catalog, &game_id).await?))
 }
 
 /// A game as its creator sees it.
 ///
 /// # Errors
 /// 404 when it does not exist.
-pub async fn find(platform: &Platform, game_id: &str) -> Result<CreatorGame, ApiError> {
+pub async fn find(catalog: &Catalog, game_id: &str) -> Result<CreatorGame, ApiError> {
     let query = format!(
         "SELECT {SUMMARY_COLUMNS}, {COLUMNS} FROM games g JOIN users u ON u.user_id = g.creator_id
          WHERE g.game_id = $1"
     );
     let row = sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(game_id)
-        .fetch_optional(platform.db())
+        .fetch_optional(&catalog.core.db)
         .await?
         .ok_or_else(unknown_game)?;
-    Ok(read(platform, &row).await?)
+    Ok(read(catalog, &row).await?)
 }
 
-async fn read(platform: &Platform, row: &AnyRow) -> Result<CreatorGame, sqlx::Error> {
-    let db = platform.db();
+async fn read(catalog: &Catalog, row: &AnyRow) -> Result<CreatorGame, sqlx::Error> {
+    let db = &catalog.core.db;
     let game_id: String = row.try_get("game_id")?;
     let visible_now = GameVisibility::from_name(row.try_get("visibility")?);
-    let grants = Grants::of(platform, visible_now, platform.clock().now_s());
+    let grants = Grants::of(catalog, visible_now, catalog.core.clock.now_s());
     let flag = |column| Ok::<_, sqlx::Error>(row.try_get::<i64, _>(column)? != 0);
     let edited: String = row.try_get("edited")?;
     Ok(CreatorGame {
-        summary: summary(row, players_now(platform, &game_id), &grants)?,
+        summary: summary(row, players_now(catalog, &game_id), &grants)?,
         visibility: GameVisibility::from_name(row.try_get("chosen_visibility")?),
         published: flag("published")?,
         taken_down: flag("taken_down")?,

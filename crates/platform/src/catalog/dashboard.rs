@@ -1,6 +1,7 @@
 //! The creator's dashboard: plays, concurrent players, retention, script errors.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -9,12 +10,12 @@ use sqlx::{AnyPool, Row};
 
 use super::access;
 use super::recorder::DAY_MS;
-use crate::Platform;
 use crate::api::{
     DashboardDay, DashboardTotals, ErrorBody, GameDashboard, PlayerSample, Retention,
     ScriptErrorInfo,
 };
-use crate::core::auth::Session;
+use crate::catalog::Catalog;
+use crate::community::auth::Session;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -52,7 +53,7 @@ pub struct DashboardQuery {
     security(("bearer" = []))
 )]
 pub async fn show(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<DashboardQuery>,
@@ -64,14 +65,14 @@ pub async fn show(
             format!("days must be from 1 to {DAYS_MAX}"),
         ));
     }
-    let db = platform.db();
+    let db = &catalog.core.db;
     let game = access::owned(db, &game_id, &session).await?;
-    platform.recorder().flush(db).await?;
-    let now = platform.clock().now_ms();
+    catalog.recorder.flush(db).await?;
+    let now = catalog.core.clock.now_ms();
     let days = days(db, &game_id, now, count).await?;
     let span_ms = span_ms(count);
     Ok(Json(GameDashboard {
-        totals: totals(&platform, &game_id).await?,
+        totals: totals(&catalog, &game_id).await?,
         retention: retention(&days),
         sample_s: u32::try_from(span_ms / 1000).unwrap_or(u32::MAX),
         concurrent: samples(db, &game_id, now, count, span_ms).await?,
@@ -82,12 +83,12 @@ pub async fn show(
     }))
 }
 
-async fn totals(platform: &Platform, game_id: &str) -> Result<DashboardTotals, sqlx::Error> {
+async fn totals(catalog: &Catalog, game_id: &str) -> Result<DashboardTotals, sqlx::Error> {
     let row = sqlx::query("SELECT plays, likes FROM games WHERE game_id = $1")
         .bind(game_id)
-        .fetch_one(platform.db())
+        .fetch_one(&catalog.core.db)
         .await?;
-    let servers = platform.fleet().all();
+    let servers = catalog.fleet.all();
     let of_game = servers.iter().filter(|s| s.spec.game_id == game_id);
     let (worlds_now, players_now) = of_game.fold((0, 0_u32), |(worlds, players), server| {
         (worlds + 1, players.saturating_add(server.players()))

@@ -1,6 +1,8 @@
 //! Edits on the site: a game's title, description, tags and visibility, publishing
 //! it, and featuring by moderators.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,13 +10,13 @@ use sqlx::{AnyConnection, Row};
 
 use super::channels::{bump_edition, refresh_visibility};
 use super::{access, creator, edition_conflict, game_changed, games, text};
-use crate::Platform;
 use crate::api::{AtEdition, CreatorGame, EditGame, ErrorBody, FeatureRequest};
-use crate::core::auth::{Role, Session};
+use crate::catalog::Catalog;
+use crate::community::auth::{Role, Session};
+use crate::community::sanctions::ActiveSession;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath};
 use crate::core::texts;
-use crate::moderation::ActiveSession;
 
 /// Changes the page of your game. Omitted fields stay unchanged.
 ///
@@ -35,14 +37,14 @@ use crate::moderation::ActiveSession;
     security(("bearer" = []))
 )]
 pub async fn edit(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ActiveSession(session): ActiveSession,
     ApiPath(game_id): ApiPath<String>,
     ApiJson(request): ApiJson<EditGame>,
 ) -> Result<Json<CreatorGame>, ApiError> {
     let changes = Changes::of(&request)?;
     change(
-        &platform,
+        &catalog,
         &session,
         &game_id,
         request.edition,
@@ -70,13 +72,13 @@ pub async fn edit(
     security(("bearer" = []))
 )]
 pub async fn publish(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ActiveSession(session): ActiveSession,
     ApiPath(game_id): ApiPath<String>,
     ApiJson(request): ApiJson<AtEdition>,
 ) -> Result<Json<CreatorGame>, ApiError> {
     change(
-        &platform,
+        &catalog,
         &session,
         &game_id,
         request.edition,
@@ -129,13 +131,13 @@ pub async fn publish(
     security(("bearer" = []))
 )]
 pub async fn unpublish(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
     ApiJson(request): ApiJson<AtEdition>,
 ) -> Result<Json<CreatorGame>, ApiError> {
     change(
-        &platform,
+        &catalog,
         &session,
         &game_id,
         request.edition,
@@ -162,7 +164,7 @@ pub async fn unpublish(
     security(("bearer" = []))
 )]
 pub async fn feature(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
     ApiJson(request): ApiJson<FeatureRequest>,
@@ -171,14 +173,14 @@ pub async fn feature(
     let changed =
         sqlx::query("UPDATE games SET featured = $1, featured_at = $2 WHERE game_id = $3")
             .bind(i64::from(request.featured))
-            .bind(platform.clock().now_ms())
+            .bind(catalog.core.clock.now_ms())
             .bind(&game_id)
-            .execute(platform.db())
+            .execute(&catalog.core.db)
             .await?;
     if changed.rows_affected() == 0 {
         return Err(games::unknown_game());
     }
-    game_changed(&platform, &game_id).await?;
+    game_changed(&catalog, &game_id).await?;
     tracing::info!(
         game_id,
         featured = request.featured,
@@ -190,23 +192,23 @@ pub async fn feature(
 
 /// Runs a change of the user's own game if its edition is current.
 pub(super) async fn change(
-    platform: &Platform,
+    catalog: &Catalog,
     session: &Session,
     game_id: &str,
     edition: u32,
     work: impl AsyncFnOnce(&mut AnyConnection) -> Result<(), ApiError>,
 ) -> Result<Json<CreatorGame>, ApiError> {
-    let db = platform.db();
+    let db = &catalog.core.db;
     let game = access::owned(db, game_id, session).await?;
-    let now = platform.clock().now_ms();
+    let now = catalog.core.clock.now_ms();
     let mut transaction = crate::core::db::begin(db).await?;
     if !bump_edition(&mut transaction, game_id, Some(edition), now).await? {
         return Err(edition_conflict(game.edition));
     }
     work(&mut transaction).await?;
     transaction.commit().await?;
-    game_changed(platform, game_id).await?;
-    Ok(Json(creator::find(platform, game_id).await?))
+    game_changed(catalog, game_id).await?;
+    Ok(Json(creator::find(catalog, game_id).await?))
 }
 
 async fn set_published(

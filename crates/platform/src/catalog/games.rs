@@ -1,5 +1,7 @@
 //! Game rows, and the page of one game.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -8,10 +10,10 @@ use sqlx::{AnyPool, Row};
 
 use super::access::{self, OptionalSession};
 use super::{TaggedBody, assets, channels, pictures};
-use crate::Platform;
 use crate::api::{
     Channel, ErrorBody, GameDetail, GameSummary, GameVersion, GameVisibility, RunningWorld,
 };
+use crate::catalog::Catalog;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -86,14 +88,14 @@ impl GameRow {
     security((), ("bearer" = []))
 )]
 pub async fn show(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (db, now_s) = (platform.db(), platform.clock().now_s());
+    let (db, now_s) = (&catalog.core.db, catalog.core.clock.now_s());
     // A player who has just joined must see their own play counted.
-    platform.recorder().flush_game(&platform, &game_id).await?;
+    catalog.recorder.flush_game(&catalog, &game_id).await?;
     let game = access::visible(db, &game_id, &viewer).await?;
     let query = format!(
         "SELECT {SUMMARY_COLUMNS}, g.featured, g.downloads, g.created_at, g.updated_at
@@ -104,10 +106,10 @@ pub async fn show(
         .fetch_optional(db)
         .await?
         .ok_or_else(unknown_game)?;
-    let grants = assets::Grants::of(&platform, game.visibility, now_s);
-    let servers = running_worlds(&platform, &game_id);
+    let grants = assets::Grants::of(&catalog, game.visibility, now_s);
+    let servers = running_worlds(&catalog, &game_id);
     let detail = GameDetail {
-        summary: summary(&row, players_now(&platform, &game_id), &grants)?,
+        summary: summary(&row, players_now(&catalog, &game_id), &grants)?,
         servers,
         versions: versions(db, &game_id).await?,
         featured: row.try_get::<i64, _>("featured")? != 0,
@@ -127,8 +129,8 @@ pub async fn show(
     Ok(TaggedBody::json(&detail)?.answer(&headers))
 }
 
-fn running_worlds(platform: &Platform, game_id: &str) -> Vec<RunningWorld> {
-    let servers = platform.fleet().all().into_iter();
+fn running_worlds(catalog: &Catalog, game_id: &str) -> Vec<RunningWorld> {
+    let servers = catalog.fleet.all().into_iter();
     let mut worlds: Vec<RunningWorld> = servers
         .filter(|server| server.spec.game_id == game_id)
         .map(|server| server.running_world())
@@ -139,8 +141,8 @@ fn running_worlds(platform: &Platform, game_id: &str) -> Vec<RunningWorld> {
 }
 
 /// Number of players in all worlds of a game.
-pub(super) fn players_now(platform: &Platform, game_id: &str) -> u32 {
-    let servers = platform.fleet().all().into_iter();
+pub(super) fn players_now(catalog: &Catalog, game_id: &str) -> u32 {
+    let servers = catalog.fleet.all().into_iter();
     let of_game = servers.filter(|server| server.spec.game_id == game_id);
     of_game.fold(0, |sum, server| sum.saturating_add(server.players()))
 }

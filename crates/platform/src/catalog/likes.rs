@@ -1,14 +1,16 @@
 //! Likes: one per user and game.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use sqlx::{AnyPool, Row};
 
 use super::access::{self, OptionalSession};
 use super::ranking;
-use crate::Platform;
 use crate::api::{ErrorBody, LikeState};
-use crate::core::auth::Session;
+use crate::catalog::Catalog;
+use crate::community::auth::Session;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiPath;
@@ -29,11 +31,11 @@ use crate::core::extract::ApiPath;
     security(("bearer" = []))
 )]
 pub async fn like(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
 ) -> Result<Json<LikeState>, ApiError> {
-    set(&platform, session, &game_id, true).await
+    set(&catalog, session, &game_id, true).await
 }
 
 /// Removes your like. Idempotent.
@@ -52,11 +54,11 @@ pub async fn like(
     security(("bearer" = []))
 )]
 pub async fn unlike(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
 ) -> Result<Json<LikeState>, ApiError> {
-    set(&platform, session, &game_id, false).await
+    set(&catalog, session, &game_id, false).await
 }
 
 /// Whether a user likes a game.
@@ -73,16 +75,16 @@ pub async fn likes(db: &AnyPool, game_id: &str, user_id: &str) -> Result<bool, s
 }
 
 async fn set(
-    platform: &Platform,
+    catalog: &Catalog,
     session: Session,
     game_id: &str,
     liked: bool,
 ) -> Result<Json<LikeState>, ApiError> {
     let user_id = session.user_id.clone();
     let viewer = OptionalSession(Some(session));
-    access::visible(platform.db(), game_id, &viewer).await?;
-    let now = platform.clock().now_ms();
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    access::visible(&catalog.core.db, game_id, &viewer).await?;
+    let now = catalog.core.clock.now_ms();
+    let mut transaction = crate::core::db::begin(&catalog.core.db).await?;
     // Lock the game's row first, which serializes concurrent likes of one user.
     sqlx::query("UPDATE games SET likes = likes WHERE game_id = $1")
         .bind(game_id)
@@ -130,6 +132,6 @@ async fn set(
         .await?;
     let likes = to_u32(row.try_get("likes")?);
     transaction.commit().await?;
-    platform.catalog_cache().set_likes(game_id, likes, heat);
+    catalog.cache.set_likes(game_id, likes, heat);
     Ok(Json(LikeState { liked, likes }))
 }

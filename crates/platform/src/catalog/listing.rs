@@ -1,5 +1,7 @@
 //! The listings: Popular, New, Featured, search, tags, by creator.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -8,8 +10,8 @@ use serde::Deserialize;
 
 use super::TaggedBody;
 use super::cache::{Order, PageKey};
-use crate::Platform;
 use crate::api::{ErrorBody, GameList, TagList};
+use crate::catalog::Catalog;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiQuery;
 use crate::core::names;
@@ -68,7 +70,7 @@ enum Sort {
     )
 )]
 pub async fn list(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ApiQuery(query): ApiQuery<ListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -85,7 +87,7 @@ pub async fn list(
         page: paging.page,
         per_page: paging.per_page,
     };
-    let view = platform.catalog_cache().view(&platform).await?;
+    let view = catalog.cache.view(&catalog).await?;
     let page = view.page(key, |games, total| {
         TaggedBody::json(&GameList {
             games,
@@ -105,8 +107,8 @@ pub async fn list(
     get, path = "/api/tags", tag = "store",
     responses((status = 200, body = TagList))
 )]
-pub async fn tags(State(platform): State<Platform>) -> Result<Json<TagList>, ApiError> {
-    let view = platform.catalog_cache().view(&platform).await?;
+pub async fn tags(State(catalog): State<Arc<Catalog>>) -> Result<Json<TagList>, ApiError> {
+    let view = catalog.cache.view(&catalog).await?;
     Ok(Json(TagList {
         tags: view.tags().to_vec(),
     }))

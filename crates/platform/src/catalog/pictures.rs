@@ -5,6 +5,8 @@
 
 mod header;
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,14 +18,14 @@ use super::channels::bump_edition;
 use super::edit::mark_edited;
 use super::games::GameRow;
 use super::{access, creator, game_changed};
-use crate::Platform;
 use crate::api::{CreatorGame, ErrorBody, Screenshot, ScreenshotList, ScreenshotOrder};
-use crate::core::auth::Session;
+use crate::catalog::Catalog;
+use crate::community::auth::Session;
+use crate::community::sanctions::ActiveSession;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiBytes, ApiJson, ApiPath};
 use crate::core::ids;
-use crate::moderation::ActiveSession;
 use header::PictureHeader;
 
 /// Maximum size of a picture.
@@ -58,16 +60,16 @@ const SCREENSHOTS_MAX: usize = 8;
     security(("bearer" = []))
 )]
 pub async fn add_screenshot(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ActiveSession(session): ActiveSession,
     ApiPath(game_id): ApiPath<String>,
     ApiBytes(bytes): ApiBytes,
 ) -> Result<(StatusCode, Json<ScreenshotList>), ApiError> {
-    let db = platform.db();
+    let db = &catalog.core.db;
     let game = access::owned(db, &game_id, &session).await?;
     let picture = check(&bytes)?;
-    let sha256 = platform.blobs().put(&bytes).await?;
-    let now = platform.clock().now_ms();
+    let sha256 = catalog.core.blobs.put(&bytes).await?;
+    let now = catalog.core.clock.now_ms();
     let mut transaction = crate::core::db::begin(db).await?;
     bump_edition(&mut transaction, &game_id, None, now).await?;
     let row = sqlx::query(
@@ -89,7 +91,7 @@ pub async fn add_screenshot(
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;
-    Ok((StatusCode::CREATED, list(&platform, &game).await?))
+    Ok((StatusCode::CREATED, list(&catalog, &game).await?))
 }
 
 /// Removes a screenshot.
@@ -112,11 +114,11 @@ pub async fn add_screenshot(
     security(("bearer" = []))
 )]
 pub async fn remove_screenshot(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath((game_id, picture_id)): ApiPath<(String, String)>,
 ) -> Result<Json<ScreenshotList>, ApiError> {
-    let db = platform.db();
+    let db = &catalog.core.db;
     let game = access::owned(db, &game_id, &session).await?;
     let mut transaction = crate::core::db::begin(db).await?;
     let removed = sqlx::query(
@@ -132,9 +134,15 @@ pub async fn remove_screenshot(
             "this game has no such screenshot",
         ));
     }
-    bump_edition(&mut transaction, &game_id, None, platform.clock().now_ms()).await?;
+    bump_edition(
+        &mut transaction,
+        &game_id,
+        None,
+        catalog.core.clock.now_ms(),
+    )
+    .await?;
     transaction.commit().await?;
-    list(&platform, &game).await
+    list(&catalog, &game).await
 }
 
 /// Changes the order of the screenshots.
@@ -156,15 +164,21 @@ pub async fn remove_screenshot(
     security(("bearer" = []))
 )]
 pub async fn order_screenshots(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
     ApiJson(order): ApiJson<ScreenshotOrder>,
 ) -> Result<Json<ScreenshotList>, ApiError> {
-    let db = platform.db();
+    let db = &catalog.core.db;
     let game = access::owned(db, &game_id, &session).await?;
     let mut transaction = crate::core::db::begin(db).await?;
-    bump_edition(&mut transaction, &game_id, None, platform.clock().now_ms()).await?;
+    bump_edition(
+        &mut transaction,
+        &game_id,
+        None,
+        catalog.core.clock.now_ms(),
+    )
+    .await?;
     let rows = sqlx::query(
         "SELECT picture_id FROM game_pictures WHERE game_id = $1 AND kind = 'screenshot'
          ORDER BY picture_id",
@@ -192,7 +206,7 @@ pub async fn order_screenshots(
             .await?;
     }
     transaction.commit().await?;
-    list(&platform, &game).await
+    list(&catalog, &game).await
 }
 
 /// Replaces the thumbnail from the game's package.
@@ -219,15 +233,15 @@ pub async fn order_screenshots(
     security(("bearer" = []))
 )]
 pub async fn set_thumbnail(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ActiveSession(session): ActiveSession,
     ApiPath(game_id): ApiPath<String>,
     ApiBytes(bytes): ApiBytes,
 ) -> Result<Json<CreatorGame>, ApiError> {
-    access::owned(platform.db(), &game_id, &session).await?;
+    access::owned(&catalog.core.db, &game_id, &session).await?;
     let picture = check(&bytes)?;
-    let sha256 = platform.blobs().put(&bytes).await?;
-    replace_thumbnail(&platform, &game_id, Some((sha256, picture))).await
+    let sha256 = catalog.core.blobs.put(&bytes).await?;
+    replace_thumbnail(&catalog, &game_id, Some((sha256, picture))).await
 }
 
 /// Restores the thumbnail from the package.
@@ -247,21 +261,21 @@ pub async fn set_thumbnail(
     security(("bearer" = []))
 )]
 pub async fn remove_thumbnail(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
 ) -> Result<Json<CreatorGame>, ApiError> {
-    access::owned(platform.db(), &game_id, &session).await?;
-    replace_thumbnail(&platform, &game_id, None).await
+    access::owned(&catalog.core.db, &game_id, &session).await?;
+    replace_thumbnail(&catalog, &game_id, None).await
 }
 
 async fn replace_thumbnail(
-    platform: &Platform,
+    catalog: &Catalog,
     game_id: &str,
     picture: Option<(String, PictureHeader)>,
 ) -> Result<Json<CreatorGame>, ApiError> {
-    let now = platform.clock().now_ms();
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let now = catalog.core.clock.now_ms();
+    let mut transaction = crate::core::db::begin(&catalog.core.db).await?;
     bump_edition(&mut transaction, game_id, None, now).await?;
     sqlx::query("DELETE FROM game_pictures WHERE game_id = $1 AND kind = 'thumbnail'")
         .bind(game_id)
@@ -292,8 +306,8 @@ async fn replace_thumbnail(
         }
     }
     transaction.commit().await?;
-    game_changed(platform, game_id).await?;
-    Ok(Json(creator::find(platform, game_id).await?))
+    game_changed(catalog, game_id).await?;
+    Ok(Json(creator::find(catalog, game_id).await?))
 }
 
 /// The screenshots of a game, in order.
@@ -325,9 +339,9 @@ pub async fn of_game(
         .collect()
 }
 
-async fn list(platform: &Platform, game: &GameRow) -> Result<Json<ScreenshotList>, ApiError> {
-    let grants = Grants::of(platform, game.visibility, platform.clock().now_s());
-    let screenshots = of_game(platform.db(), &game.game_id, &grants).await?;
+async fn list(catalog: &Catalog, game: &GameRow) -> Result<Json<ScreenshotList>, ApiError> {
+    let grants = Grants::of(catalog, game.visibility, catalog.core.clock.now_s());
+    let screenshots = of_game(&catalog.core.db, &game.game_id, &grants).await?;
     Ok(Json(ScreenshotList { screenshots }))
 }
 

@@ -14,17 +14,17 @@ use sqlx::{AnyPool, Row};
 
 use super::channels::{self, ChannelChange};
 use super::{created_or_ok, games, text};
-use crate::Platform;
 use crate::api::{
     Channel, ErrorBody, GameVisibility, PackageProblem, PackageReport, PublishResponse,
     ValidPackage, ValidationReport,
 };
-use crate::core::auth::Session;
+use crate::catalog::Catalog;
+use crate::community::auth::Session;
+use crate::community::sanctions::ActiveSession;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiBytes, ApiQuery};
 use crate::core::names;
 use crate::core::texts;
-use crate::moderation::ActiveSession;
 
 /// Why a package was not published.
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +126,7 @@ pub struct UploadQuery {
     security(("bearer" = []))
 )]
 pub async fn upload(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ActiveSession(session): ActiveSession,
     ApiQuery(query): ApiQuery<UploadQuery>,
     ApiBytes(archive): ApiBytes,
@@ -136,8 +136,8 @@ pub async fn upload(
         notes: notes(query.notes.as_deref())?,
     };
     // Unpacking needs memory: bound the number of concurrent uploads.
-    let _turn = platform.upload_permit().await?;
-    let published = publish_package(&platform, archive, &session.user_id, options).await?;
+    let _turn = catalog.upload_permit().await?;
+    let published = publish_package(&catalog, archive, &session.user_id, options).await?;
     Ok(created_or_ok(published.new_revision, published))
 }
 
@@ -161,7 +161,7 @@ pub async fn upload(
     security(("bearer" = []))
 )]
 pub async fn validate(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     _: Session,
     ApiBytes(archive): ApiBytes,
 ) -> Result<Json<ValidationReport>, ApiError> {
@@ -169,9 +169,9 @@ pub async fn validate(
         let advice = "send the package as the body of the request";
         return Err(ApiError::bad_request("empty_body", advice));
     }
-    let _turn = platform.upload_permit().await?;
+    let _turn = catalog.upload_permit().await?;
     let size_bytes = u32::try_from(archive.len()).unwrap_or(u32::MAX);
-    let found = match check(&platform, archive).await {
+    let found = match check(&catalog, archive).await {
         Ok(package) => ValidationReport {
             ok: true,
             report: report(&package.warnings),
@@ -217,25 +217,25 @@ pub fn notes(typed: Option<&str>) -> Result<String, ApiError> {
 /// # Errors
 /// [`PublishError`]; nothing is published then.
 pub async fn publish_package(
-    platform: &Platform,
+    catalog: &Catalog,
     archive: Bytes,
     creator_id: &str,
     options: PublishOptions,
 ) -> Result<PublishResponse, PublishError> {
-    let package = check(platform, archive.clone()).await?;
+    let package = check(catalog, archive.clone()).await?;
     let game_id = &package.manifest.game.id;
     if RESERVED_IDS.contains(&game_id.as_str()) {
         return Err(PublishError::Reserved {
             game_id: game_id.clone(),
         });
     }
-    if let Some(game) = games::find(platform.db(), game_id).await? {
+    if let Some(game) = games::find(&catalog.core.db, game_id).await? {
         if game.creator_id != creator_id {
             return Err(PublishError::NotYours {
                 game_id: game_id.clone(),
             });
         }
-        let given = channels::given(platform.db(), game_id, options.channel).await?;
+        let given = channels::given(&catalog.core.db, game_id, options.channel).await?;
         if given
             .is_some_and(|(revision, rollout)| revision == package.revision && rollout.is_none())
         {
@@ -243,10 +243,10 @@ pub async fn publish_package(
         }
     }
     // Blobs first: a row must never reference a missing blob.
-    platform.blobs().put(&archive).await?;
-    let assets = store_assets(platform, &package).await?;
+    catalog.core.blobs.put(&archive).await?;
+    let assets = store_assets(catalog, &package).await?;
     store(
-        platform,
+        catalog,
         &package,
         archive.len(),
         &assets,
@@ -254,7 +254,7 @@ pub async fn publish_package(
         &options,
     )
     .await?;
-    super::game_changed(platform, game_id).await?;
+    super::game_changed(catalog, game_id).await?;
     tracing::info!(
         game = game_id,
         version = package.manifest.game.version,
@@ -262,7 +262,7 @@ pub async fn publish_package(
         channel = options.channel.name(),
         "published"
     );
-    let game = games::find(platform.db(), game_id).await?;
+    let game = games::find(&catalog.core.db, game_id).await?;
     let visibility = game.map_or(GameVisibility::Private, |game| game.visibility);
     Ok(response(&package, options.channel, visibility, true))
 }
@@ -306,8 +306,8 @@ struct Asset {
 }
 
 /// Validation is CPU-bound work on untrusted bytes, so it runs on a blocking thread.
-async fn check(platform: &Platform, archive: Bytes) -> Result<Arc<Package>, PublishError> {
-    let checker = platform.script_checker().clone();
+async fn check(catalog: &Catalog, archive: Bytes) -> Result<Arc<Package>, PublishError> {
+    let checker = catalog.script_checker.clone();
     let read = tokio::task::spawn_blocking(move || {
         let limits = Limits::default();
         let mut package = Package::read(&archive, &limits)?;
@@ -326,7 +326,7 @@ async fn check(platform: &Platform, archive: Bytes) -> Result<Arc<Package>, Publ
     }
 }
 
-async fn store_assets(platform: &Platform, package: &Package) -> Result<Vec<Asset>, PublishError> {
+async fn store_assets(catalog: &Catalog, package: &Package) -> Result<Vec<Asset>, PublishError> {
     let mut assets = Vec::new();
     for (path, bytes) in asset_files(&package.files) {
         let Some(media_type) = media_type(path) else {
@@ -334,7 +334,7 @@ async fn store_assets(platform: &Platform, package: &Package) -> Result<Vec<Asse
         };
         assets.push(Asset {
             path: path.to_owned(),
-            sha256: platform.blobs().put(bytes).await?,
+            sha256: catalog.core.blobs.put(bytes).await?,
             media_type,
             size_bytes: bytes.len(),
         });
@@ -366,17 +366,17 @@ fn media_type(path: &str) -> Option<&'static str> {
 }
 
 async fn store(
-    platform: &Platform,
+    catalog: &Catalog,
     package: &Package,
     size_bytes: usize,
     assets: &[Asset],
     creator_id: &str,
     options: &PublishOptions,
 ) -> Result<(), PublishError> {
-    let now = platform.clock().now_ms();
+    let now = catalog.core.clock.now_ms();
     let manifest = &package.manifest;
     let game_id = &manifest.game.id;
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(&catalog.core.db).await?;
     let written = upsert_game(package, creator_id, options.channel, now)
         .execute(&mut *transaction)
         .await?;

@@ -5,12 +5,14 @@
 //! weight when it is read. So rows change only on events, and counting a play is one
 //! `UPDATE … + x`.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 
 use super::access::{self, OptionalSession};
-use crate::Platform;
 use crate::api::{ErrorBody, RankingBreakdown, RankingFormula, RankingPart, RankingShare};
+use crate::catalog::Catalog;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiPath;
 
@@ -141,12 +143,12 @@ pub async fn formula() -> Json<RankingFormula> {
     security((), ("bearer" = []))
 )]
 pub async fn breakdown(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     viewer: OptionalSession,
     ApiPath(game_id): ApiPath<String>,
 ) -> Result<Json<RankingBreakdown>, ApiError> {
-    access::visible(platform.db(), &game_id, &viewer).await?;
-    let view = platform.catalog_cache().view(&platform).await?;
+    access::visible(&catalog.core.db, &game_id, &viewer).await?;
+    let view = catalog.cache.view(&catalog).await?;
     // Unlisted games have no rank and no score to compare.
     let (rank, counted) = match view.rank(&game_id) {
         Some((rank, counted)) => (Some(rank), counted),

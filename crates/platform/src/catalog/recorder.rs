@@ -6,7 +6,7 @@ mod write;
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use frolic_fleet_api::console::{ConsoleLine, FromClients, REPORT_LINES_MAX};
@@ -14,7 +14,7 @@ use frolic_protocol::client_log::ConsoleLevel;
 use sqlx::AnyPool;
 use tokio::sync::Notify;
 
-use crate::Platform;
+use crate::catalog::Catalog;
 use crate::core::error::ApiError;
 use crate::core::ids;
 
@@ -164,14 +164,14 @@ impl Recorder {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn flush_game(&self, platform: &Platform, game_id: &str) -> Result<(), ApiError> {
+    pub async fn flush_game(&self, catalog: &Catalog, game_id: &str) -> Result<(), ApiError> {
         let unwritten = {
             let pending = self.pending();
             let plays = pending.plays.iter().any(|play| play.game_id == game_id);
             plays || pending.errors.keys().any(|place| place.game_id == game_id)
         };
         if unwritten {
-            self.flush(platform.db()).await?;
+            self.flush(&catalog.core.db).await?;
         } else {
             // Another flush may have taken the records and not committed them yet.
             drop(self.writing.lock().await);
@@ -257,36 +257,36 @@ fn browser_name(client: &FromClients) -> String {
 }
 
 /// Counts a join, in the listings at once and in the database soon.
-pub fn record_play(platform: &Platform, game_id: &str, user_id: &str) {
-    let now = platform.clock().now_ms();
-    platform.catalog_cache().count_play(game_id, now);
-    platform.recorder().record_play(game_id, user_id, now);
+pub fn record_play(catalog: &Catalog, game_id: &str, user_id: &str) {
+    let now = catalog.core.clock.now_ms();
+    catalog.cache.count_play(game_id, now);
+    catalog.recorder.record_play(game_id, user_id, now);
 }
 
 /// Records the current players of each game.
-pub fn sample_players(platform: &Platform) {
-    let now = platform.clock().now_ms();
+pub fn sample_players(catalog: &Catalog) {
+    let now = catalog.core.clock.now_ms();
     let mut players: HashMap<String, u32> = HashMap::new();
-    for server in platform.fleet().all() {
+    for server in catalog.fleet.all() {
         let sum = players.entry(server.spec.game_id.clone()).or_default();
         *sum = sum.saturating_add(server.players());
     }
     for (game_id, players) in players {
-        platform.recorder().record_players(&game_id, players, now);
+        catalog.recorder.record_players(&game_id, players, now);
     }
-    platform.recorder().wake.notify_one();
+    catalog.recorder.wake.notify_one();
 }
 
 /// Writes and samples until the task is dropped.
-pub async fn record_forever(platform: Platform) {
-    let recorder = platform.recorder();
+pub async fn record_forever(catalog: Arc<Catalog>) {
+    let recorder = &catalog.recorder;
     let mut sampling = tokio::time::interval(SAMPLE_INTERVAL);
     loop {
         tokio::select! {
             () = recorder.wake.notified() => tokio::time::sleep(BATCH_WINDOW).await,
-            _ = sampling.tick() => sample_players(&platform),
+            _ = sampling.tick() => sample_players(&catalog),
         }
-        if let Err(error) = recorder.flush(platform.db()).await {
+        if let Err(error) = recorder.flush(&catalog.core.db).await {
             tracing::warn!(%error, "could not write game statistics; will retry");
             tokio::time::sleep(RETRY_DELAY).await;
             recorder.wake.notify_one();

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::io::SeekFrom;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
 use axum::extract::State;
@@ -19,15 +19,15 @@ use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
 use super::created_or_ok;
 use super::publish::{self, PublishOptions};
-use crate::Platform;
 use crate::api::{Channel, ErrorBody, PublishResponse, StartUpload, UploadState};
-use crate::core::auth::Session;
+use crate::catalog::Catalog;
+use crate::community::auth::Session;
+use crate::community::sanctions::ActiveSession;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiBytes, ApiJson, ApiPath, ApiQuery};
 use crate::core::ids;
-use crate::moderation::ActiveSession;
 
 /// Maximum size of a part.
 const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -121,11 +121,11 @@ impl Upload {
     security(("bearer" = []))
 )]
 pub async fn start(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ActiveSession(session): ActiveSession,
     ApiJson(request): ApiJson<StartUpload>,
 ) -> Result<(StatusCode, Json<UploadState>), ApiError> {
-    let size_max = platform.settings().limits.package_bytes_max;
+    let size_max = catalog.core.settings.limits.package_bytes_max;
     if request.size_bytes == 0 {
         return Err(ApiError::bad_request(
             "invalid_field",
@@ -146,7 +146,7 @@ pub async fn start(
             "sha256 must be 64 hexadecimal digits",
         ));
     }
-    let now = platform.clock().now_ms();
+    let now = catalog.core.clock.now_ms();
     let upload = Upload {
         upload_id: ids::new_id("upload"),
         size_bytes: request.size_bytes,
@@ -156,7 +156,7 @@ pub async fn start(
         notes: publish::notes(request.notes.as_deref())?,
         expires_at: now.saturating_add(KEEP_MS),
     };
-    insert(platform.db(), &upload, &session.user_id, now).await?;
+    insert(&catalog.core.db, &upload, &session.user_id, now).await?;
     Ok(created_or_ok(true, upload.state()))
 }
 
@@ -217,11 +217,11 @@ async fn insert(db: &AnyPool, upload: &Upload, user_id: &str, now: i64) -> Resul
     security(("bearer" = []))
 )]
 pub async fn show(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(upload_id): ApiPath<String>,
 ) -> Result<Json<UploadState>, ApiError> {
-    let upload = find(&platform, &upload_id, &session).await?;
+    let upload = find(&catalog, &upload_id, &session).await?;
     Ok(Json(upload.state()))
 }
 
@@ -254,15 +254,15 @@ pub struct PartQuery {
     security(("bearer" = []))
 )]
 pub async fn put_part(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ActiveSession(session): ActiveSession,
     ApiPath(upload_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PartQuery>,
     ApiBytes(part): ApiBytes,
 ) -> Result<Json<UploadState>, ApiError> {
-    let mut upload = find(&platform, &upload_id, &session).await?;
-    let _turn = platform.uploads().lock(&upload_id)?;
-    let received = find(&platform, &upload_id, &session).await?.received_bytes;
+    let mut upload = find(&catalog, &upload_id, &session).await?;
+    let _turn = catalog.uploads.lock(&upload_id)?;
+    let received = find(&catalog, &upload_id, &session).await?.received_bytes;
     if query.offset != received {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
@@ -284,7 +284,7 @@ pub async fn put_part(
             ),
         ));
     }
-    write_part(&platform, &upload_id, u64::from(received), &part).await?;
+    write_part(&catalog, &upload_id, u64::from(received), &part).await?;
     // Sync the file before the row counts the bytes.
     let counted = sqlx::query(
         "UPDATE uploads SET received_bytes = $1 WHERE upload_id = $2 AND received_bytes = $3",
@@ -292,7 +292,7 @@ pub async fn put_part(
     .bind(i64::from(after))
     .bind(&upload_id)
     .bind(i64::from(received))
-    .execute(platform.db())
+    .execute(&catalog.core.db)
     .await?;
     if counted.rows_affected() == 0 {
         return Err(unknown_upload());
@@ -323,13 +323,13 @@ pub async fn put_part(
     security(("bearer" = []))
 )]
 pub async fn finish(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     ActiveSession(session): ActiveSession,
     ApiPath(upload_id): ApiPath<String>,
 ) -> Result<(StatusCode, Json<PublishResponse>), ApiError> {
-    find(&platform, &upload_id, &session).await?;
-    let _turn = platform.uploads().lock(&upload_id)?;
-    let upload = find(&platform, &upload_id, &session).await?;
+    find(&catalog, &upload_id, &session).await?;
+    let _turn = catalog.uploads.lock(&upload_id)?;
+    let upload = find(&catalog, &upload_id, &session).await?;
     if upload.received_bytes != upload.size_bytes {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
@@ -341,12 +341,12 @@ pub async fn finish(
         )
         .with_details(serde_json::json!({ "received_bytes": upload.received_bytes })));
     }
-    let _unpacking = platform.upload_permit().await?;
-    let mut archive = fs::read(file(&platform, &upload_id)).await?;
+    let _unpacking = catalog.upload_permit().await?;
+    let mut archive = fs::read(file(&catalog, &upload_id)).await?;
     // Bytes after the received ones belong to an interrupted part.
     archive.truncate(upload.size_bytes as usize);
     if !upload.sha256.is_empty() && ids::sha256_hex(&archive) != upload.sha256 {
-        remove(&platform, &upload_id).await?;
+        remove(&catalog, &upload_id).await?;
         return Err(ApiError::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "wrong_hash",
@@ -358,7 +358,7 @@ pub async fn finish(
         notes: upload.notes,
     };
     let archive = Bytes::from(archive);
-    let published = publish::publish_package(&platform, archive, &session.user_id, options).await;
+    let published = publish::publish_package(&catalog, archive, &session.user_id, options).await;
     // A rejected package stays invalid, so its upload is deleted. After a database
     // error, finishing can be retried.
     use publish::PublishError::{Channel, Invalid, NotYours, Reserved};
@@ -366,7 +366,7 @@ pub async fn finish(
         published,
         Ok(_) | Err(Invalid(_) | NotYours { .. } | Reserved { .. } | Channel(_))
     ) {
-        remove(&platform, &upload_id).await?;
+        remove(&catalog, &upload_id).await?;
     }
     let published = published?;
     Ok(created_or_ok(published.new_revision, published))
@@ -389,13 +389,13 @@ pub async fn finish(
     security(("bearer" = []))
 )]
 pub async fn give_up(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(upload_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
-    find(&platform, &upload_id, &session).await?;
-    let _turn = platform.uploads().lock(&upload_id)?;
-    remove(&platform, &upload_id).await?;
+    find(&catalog, &upload_id, &session).await?;
+    let _turn = catalog.uploads.lock(&upload_id)?;
+    remove(&catalog, &upload_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -403,26 +403,26 @@ pub async fn give_up(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> {
+pub async fn sweep(catalog: &Catalog, now_ms: i64) -> Result<(), sqlx::Error> {
     let rows = sqlx::query("SELECT upload_id FROM uploads WHERE expires_at <= $1 LIMIT 1000")
         .bind(now_ms)
-        .fetch_all(platform.db())
+        .fetch_all(&catalog.core.db)
         .await?;
     for row in &rows {
         let upload_id: String = row.try_get("upload_id")?;
-        let Ok(_turn) = platform.uploads().lock(&upload_id) else {
+        let Ok(_turn) = catalog.uploads.lock(&upload_id) else {
             continue;
         };
-        if let Err(error) = remove(platform, &upload_id).await {
+        if let Err(error) = remove(catalog, &upload_id).await {
             tracing::warn!(%error, upload_id, "could not remove an upload");
         }
     }
-    sweep_files(platform).await
+    sweep_files(catalog).await
 }
 
 /// Deletes files of uploads whose rows were deleted with their owner.
-async fn sweep_files(platform: &Platform) -> Result<(), sqlx::Error> {
-    let folder = platform.settings().data_dir.join("uploads");
+async fn sweep_files(catalog: &Catalog) -> Result<(), sqlx::Error> {
+    let folder = catalog.core.settings.data_dir.join("uploads");
     let Ok(mut files) = fs::read_dir(folder).await else {
         return Ok(()); // no part was ever sent
     };
@@ -436,7 +436,7 @@ async fn sweep_files(platform: &Platform) -> Result<(), sqlx::Error> {
         };
         let row = sqlx::query("SELECT upload_id FROM uploads WHERE upload_id = $1")
             .bind(upload_id)
-            .fetch_optional(platform.db())
+            .fetch_optional(&catalog.core.db)
             .await?;
         if row.is_none()
             && let Err(error) = fs::remove_file(entry.path()).await
@@ -447,15 +447,15 @@ async fn sweep_files(platform: &Platform) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-async fn find(platform: &Platform, upload_id: &str, session: &Session) -> Result<Upload, ApiError> {
+async fn find(catalog: &Catalog, upload_id: &str, session: &Session) -> Result<Upload, ApiError> {
     let row = sqlx::query(
         "SELECT size_bytes, received_bytes, sha256, channel, notes, expires_at FROM uploads
          WHERE upload_id = $1 AND user_id = $2 AND expires_at > $3",
     )
     .bind(upload_id)
     .bind(&session.user_id)
-    .bind(platform.clock().now_ms())
-    .fetch_optional(platform.db())
+    .bind(catalog.core.clock.now_ms())
+    .fetch_optional(&catalog.core.db)
     .await?
     .ok_or_else(unknown_upload)?;
     Ok(Upload {
@@ -474,18 +474,18 @@ fn unknown_upload() -> ApiError {
 }
 
 /// Ids are generated here and looked up first, so a client cannot choose the path.
-fn file(platform: &Platform, upload_id: &str) -> PathBuf {
-    let folder = platform.settings().data_dir.join("uploads");
+fn file(catalog: &Catalog, upload_id: &str) -> PathBuf {
+    let folder = catalog.core.settings.data_dir.join("uploads");
     folder.join(format!("{upload_id}.part"))
 }
 
 async fn write_part(
-    platform: &Platform,
+    catalog: &Catalog,
     upload_id: &str,
     offset: u64,
     part: &[u8],
 ) -> std::io::Result<()> {
-    let path = file(platform, upload_id);
+    let path = file(catalog, upload_id);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).await?;
     }
@@ -501,12 +501,12 @@ async fn write_part(
     file.sync_all().await
 }
 
-async fn remove(platform: &Platform, upload_id: &str) -> Result<(), ApiError> {
+async fn remove(catalog: &Catalog, upload_id: &str) -> Result<(), ApiError> {
     sqlx::query("DELETE FROM uploads WHERE upload_id = $1")
         .bind(upload_id)
-        .execute(platform.db())
+        .execute(&catalog.core.db)
         .await?;
-    match fs::remove_file(file(platform, upload_id)).await {
+    match fs::remove_file(file(catalog, upload_id)).await {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }

@@ -1,15 +1,16 @@
 //! Versions of a game: every published package, with fields of its manifest.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use sqlx::{AnyPool, Row};
 
 use super::access;
-use crate::Platform;
 use crate::api::{Channel, ErrorBody, VersionInfo, VersionList};
-use crate::core::auth::Session;
+use crate::catalog::Catalog;
+use crate::community::auth::Session;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -82,12 +83,12 @@ pub fn unknown_version() -> ApiError {
     security(("bearer" = []))
 )]
 pub async fn list(
-    State(platform): State<Platform>,
+    State(catalog): State<Arc<Catalog>>,
     session: Session,
     ApiPath(game_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<VersionList>, ApiError> {
-    let db = platform.db();
+    let db = &catalog.core.db;
     let paging = query.page()?;
     access::owned(db, &game_id, &session).await?;
     let total = sqlx::query("SELECT COUNT(*) AS total FROM game_versions WHERE game_id = $1")
@@ -106,7 +107,7 @@ pub async fn list(
     .fetch_all(db)
     .await?;
     let on_channels = channels_of(db, &game_id).await?;
-    let running = running(&platform, &game_id);
+    let running = running(&catalog, &game_id);
     let versions = rows
         .iter()
         .map(|row| {
@@ -157,9 +158,9 @@ async fn channels_of(
 }
 
 /// Worlds and players by running revision.
-fn running(platform: &Platform, game_id: &str) -> HashMap<String, (u32, u32)> {
+fn running(catalog: &Catalog, game_id: &str) -> HashMap<String, (u32, u32)> {
     let mut running: HashMap<String, (u32, u32)> = HashMap::new();
-    for server in platform.fleet().all() {
+    for server in catalog.fleet.all() {
         if server.spec.game_id == game_id {
             let (worlds, players) = running.entry(server.revision()).or_default();
             *worlds += 1;

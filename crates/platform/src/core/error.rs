@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use crate::api::{ErrorBody, ErrorInfo};
 use crate::core::db::DbErrorKind;
-use crate::fleet::FleetError;
-use crate::health::fault_of;
+use crate::core::write_health::fault_of;
 
 /// An error response of the REST API.
 #[derive(Debug, thiserror::Error)]
@@ -207,23 +206,6 @@ impl From<std::io::Error> for ApiError {
             return Self::unavailable("files_unavailable", message, 5);
         }
         Self::internal(&error)
-    }
-}
-
-impl From<FleetError> for ApiError {
-    fn from(error: FleetError) -> Self {
-        let message = error.to_string();
-        match error {
-            FleetError::WorldFull { .. } => Self::new(StatusCode::CONFLICT, "world_full", message),
-            FleetError::Draining => Self::new(StatusCode::CONFLICT, "world_closing", message),
-            FleetError::StartFailed { .. } => Self::unavailable("server_failed", message, 2),
-            FleetError::StartTimeout => Self::unavailable("server_starting", message, 2),
-            FleetError::CrashLoop { retry_after } => {
-                Self::unavailable("server_crashing", message, retry_after.as_secs() + 1)
-            }
-            FleetError::TooManyServers => Self::unavailable("fleet_full", message, 30),
-            FleetError::ShuttingDown => Self::unavailable("shutting_down", message, 5),
-        }
     }
 }
 

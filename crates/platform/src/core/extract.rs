@@ -7,7 +7,7 @@ use axum::extract::{
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
-use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Error as _, IgnoredAny};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde_json::json;
 
 use crate::core::error::ApiError;
@@ -148,12 +148,6 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
                 ApiError::bad_request("invalid_body", "the request body could not be read")
             }
         })
-}
-
-/// Deserializes a nested JSON object, and only an object: see [`parse`].
-pub fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<T, D::Error> {
-    let fields = serde_json::Map::deserialize(from)?;
-    T::deserialize(serde_json::Value::Object(fields)).map_err(D::Error::custom)
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {

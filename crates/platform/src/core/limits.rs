@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use frolic_protocol::token_bucket::{RateLimit, TokenBucket};
 use tokio::time::Instant;
 
-use crate::Platform;
+use crate::core::Core;
 use crate::core::error::{ApiError, DatabaseFault};
 use crate::core::settings::LimitSettings;
 
@@ -152,20 +152,25 @@ impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     }
 }
 
+/// Whether the peer of a request is on this machine. A reverse proxy counts as well, so this does
+/// not authenticate the client.
+#[derive(Clone, Copy, Debug)]
+pub struct FromThisMachine(pub bool);
+
 /// Middleware that limits the rate of logins and joins.
 ///
 /// # Errors
 /// 429 with `Retry-After`.
 pub async fn limit_rate(
-    State(platform): State<Platform>,
+    State(core): State<Arc<Core>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     if let Some(ConnectInfo(peer)) = peer {
         let address = client_address(peer.ip(), request.headers());
-        if let Err(wait) = platform.rates().take(address, Instant::now()) {
-            platform.metrics().rate_limited.add(1);
+        if let Err(wait) = core.rates.take(address, Instant::now()) {
+            core.metrics.rate_limited.add(1);
             return Err(ApiError::rate_limited(wait.as_secs() + 1));
         }
     }
@@ -194,7 +199,7 @@ pub async fn limit_time(
 }
 
 /// Outermost middleware: adds security headers and counts responses.
-pub async fn finish(State(platform): State<Platform>, request: Request, next: Next) -> Response {
+pub async fn finish(State(core): State<Arc<Core>>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     // axum's own 405 has no JSON body.
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
@@ -209,9 +214,9 @@ pub async fn finish(State(platform): State<Platform>, request: Request, next: Ne
             response.headers_mut().insert(header::ALLOW, allow);
         }
     }
-    platform.metrics().response_sent(response.status());
+    core.metrics.response_sent(response.status());
     if let Some(DatabaseFault(reason)) = response.extensions().get() {
-        platform.write_health().note_fault(reason);
+        core.write_health.note_fault(reason);
     }
     let headers = response.headers_mut();
     for (name, value) in [

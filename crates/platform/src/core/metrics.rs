@@ -6,8 +6,6 @@ use axum::http::StatusCode;
 pub use frolic_metrics::Counter;
 use frolic_metrics::{Histogram, Text, metrics};
 
-use crate::fleet::FleetTotals;
-
 const PHASES: [&str; 4] = ["starting", "ready", "stopping", "backing_off"];
 
 metrics! {
@@ -25,6 +23,21 @@ metrics! {
         /// Responses by the first digit of the status.
         responses: [Counter; 6],
     }
+}
+
+/// Figures of all game servers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FleetTotals {
+    /// Servers per phase: starting, ready, stopping, backing off.
+    pub by_phase: [u32; 4],
+    /// Players in all worlds.
+    pub players: u32,
+    /// Worlds started since the platform started.
+    pub starts: u64,
+    /// Crashes since the platform started.
+    pub crashes: u64,
+    /// Errors that scripts raised.
+    pub script_errors: u64,
 }
 
 impl Metrics {

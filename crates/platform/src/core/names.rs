@@ -3,8 +3,8 @@
 
 use frolic_fleet_api::filter;
 
-use crate::Platform;
 use crate::core::error::ApiError;
+use crate::core::settings::Settings;
 
 /// Maximum length of a name in characters.
 pub const NAME_CHARS_MAX: usize = 20;
@@ -88,8 +88,8 @@ pub fn is_reserved(name: &str) -> bool {
 ///
 /// # Errors
 /// 400.
-pub fn check_inoffensive(platform: &Platform, name: &str) -> Result<(), ApiError> {
-    if !platform.settings().text_filter || filter::is_decent_name(name) {
+pub fn check_inoffensive(settings: &Settings, name: &str) -> Result<(), ApiError> {
+    if !settings.text_filter || filter::is_decent_name(name) {
         return Ok(());
     }
     Err(ApiError::bad_request(

@@ -22,7 +22,7 @@ impl Fleet {
     /// When the database fails.
     pub async fn adopt_running_servers(&self) -> Result<(), sqlx::Error> {
         for lease in lease::open(&self.0.db).await? {
-            let world_id = lease.world.spec.world_id.clone();
+            let world_id = lease.world.world_id.clone();
             let Some(process) = AdoptedProcess::find(lease.pid, &world_id) else {
                 lease::end(&self.0.db, &world_id, lease.epoch).await?;
                 continue;

@@ -8,14 +8,19 @@
 use frolic_fleet_api::process::{ServerReady, WebTransportEndpoint};
 use sqlx::{AnyPool, Row};
 
-use crate::fleet::Endpoints;
-use crate::worlds::{self, WorldRow};
+use super::{Endpoints, WorldSpec, spec};
+
+/// Players that are sent to a starting game server.
+pub const RESUMABLE_PLAYERS_MAX: i64 = 4096;
+/// Players whose last checkpoint is this much older than the newest of their world were not present
+/// at the end.
+const PRESENT_WITHIN_MS: i64 = 60_000;
 
 /// The lease of a process that may still be running.
 #[derive(Clone, Debug)]
 pub struct Lease {
     /// World of the process.
-    pub world: WorldRow,
+    pub world: WorldSpec,
     /// Epoch that [`begin`] returned.
     pub epoch: u64,
     /// SHA-256 of its token, in hex.
@@ -117,7 +122,7 @@ pub async fn open(db: &AnyPool) -> Result<Vec<Lease>, sqlx::Error> {
     let mut leases = Vec::new();
     for row in rows {
         let world_id: String = row.try_get("world_id")?;
-        let Some(world) = worlds::find(db, &world_id).await? else {
+        let Some(world) = spec::find_spec(db, &world_id).await? else {
             continue;
         };
         let port: i64 = row.try_get("websocket_port")?;
@@ -137,4 +142,31 @@ pub async fn open(db: &AnyPool) -> Result<Vec<Lease>, sqlx::Error> {
         });
     }
     Ok(leases)
+}
+
+/// Ids of the players who were in a world at its last checkpoint or could still reconnect; empty if
+/// that was before `since_ms`.
+///
+/// # Errors
+/// When the database fails.
+pub async fn players_present(
+    db: &AnyPool,
+    world_id: &str,
+    since_ms: i64,
+) -> Result<Vec<String>, sqlx::Error> {
+    // Players who have left for good have no session. Players who were present when an earlier
+    // process ended and have not returned have a much older checkpoint.
+    let rows = sqlx::query(
+        "SELECT player_id FROM player_checkpoints WHERE world_id = $1 AND session <> ''
+           AND saved_at >= (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) - $2
+           AND (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) >= $3
+         ORDER BY saved_at DESC LIMIT $4",
+    )
+    .bind(world_id)
+    .bind(PRESENT_WITHIN_MS)
+    .bind(since_ms)
+    .bind(RESUMABLE_PLAYERS_MAX)
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(|row| row.try_get("player_id")).collect()
 }

@@ -9,12 +9,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::audit::{self, LogRecord};
-use super::{Moderator, reports, rules};
+use super::{Moderator, reports};
 use crate::Platform;
 use crate::api::{Decided, Decision, ErrorBody, LiftNotice, Report, TargetKind, Verdict};
 use crate::catalog::channels::refresh_visibility;
-use crate::core::auth::Role;
-use crate::core::clock::rfc3339;
+use crate::community::auth::{Principal, Role};
+use crate::community::{rules, sanctions};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath};
 use crate::core::{ids, texts};
@@ -61,20 +61,20 @@ impl Verdict {
         (status = 409, description = "The report was decided in the meantime", body = ErrorBody)))]
 async fn decide(
     State(platform): State<Platform>,
-    moderator: Moderator,
+    Moderator(moderator): Moderator,
     ApiPath(id): ApiPath<String>,
     ApiJson(decision): ApiJson<Decision>,
 ) -> Result<Json<Decided>, ApiError> {
-    let report = reports::find(platform.db(), &id).await?;
+    let report = reports::find(&platform.core.db, &id).await?;
     let plan = ValidatedDecision::new(&platform, &moderator, &report, decision).await?;
-    let now = platform.clock().now_ms();
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let now = platform.core.clock.now_ms();
+    let mut transaction = crate::core::db::begin(&platform.core.db).await?;
     let decided = plan.close_reports(&mut transaction, now).await?;
     if plan.verdict != Verdict::Dismiss {
         plan.write_notice(&mut transaction, now).await?;
     }
     let entry = LogRecord {
-        actor: (&moderator.id, &moderator.name),
+        actor: (&moderator.user_id, &moderator.username),
         action: plan.verdict.name(),
         target_kind: report.target_kind.name(),
         target_id: &report.target_id,
@@ -95,7 +95,7 @@ async fn decide(
 /// A validated decision.
 struct ValidatedDecision<'a> {
     report: &'a Report,
-    moderator: &'a Moderator,
+    moderator: &'a Principal,
     verdict: Verdict,
     rule: String,
     reason: String,
@@ -108,7 +108,7 @@ struct ValidatedDecision<'a> {
 impl<'a> ValidatedDecision<'a> {
     async fn new(
         platform: &Platform,
-        moderator: &'a Moderator,
+        moderator: &'a Principal,
         report: &'a Report,
         decision: Decision,
     ) -> Result<Self, ApiError> {
@@ -131,7 +131,7 @@ impl<'a> ValidatedDecision<'a> {
         }
         let until = match (verdict, decision.days) {
             (Verdict::Suspend, Some(days @ 1..=SUSPENSION_DAYS_MAX)) => {
-                Some(platform.clock().now_ms() + i64::from(days) * DAY_MS)
+                Some(platform.core.clock.now_ms() + i64::from(days) * DAY_MS)
             }
             (Verdict::Suspend, _) => {
                 return Err(ApiError::bad_request(
@@ -142,7 +142,7 @@ impl<'a> ValidatedDecision<'a> {
             _ => None,
         };
         if verdict != Verdict::Dismiss {
-            may_judge(platform.db(), moderator, &report.subject_id).await?;
+            may_judge(&platform.core.db, moderator, &report.subject_id).await?;
         }
         let mut advice = texts::lines(&decision.advice, TEXT_CHARS_MAX);
         if advice.is_empty() {
@@ -179,7 +179,7 @@ impl<'a> ValidatedDecision<'a> {
         let mut closed = sqlx::query(sqlx::AssertSqlSafe(one))
             .bind(status)
             .bind(notice)
-            .bind(&self.moderator.id)
+            .bind(&self.moderator.user_id)
             .bind(now)
             .bind(&self.report.report_id)
             .execute(&mut *connection)
@@ -197,7 +197,7 @@ impl<'a> ValidatedDecision<'a> {
             closed += sqlx::query(sqlx::AssertSqlSafe(all))
                 .bind(status)
                 .bind(notice)
-                .bind(&self.moderator.id)
+                .bind(&self.moderator.user_id)
                 .bind(now)
                 .bind(self.report.target_kind.name())
                 .bind(&self.report.target_id)
@@ -230,8 +230,8 @@ impl<'a> ValidatedDecision<'a> {
         .bind(&self.reason)
         .bind(&self.advice)
         .bind(evidence)
-        .bind(&self.moderator.id)
-        .bind(&self.moderator.name)
+        .bind(&self.moderator.user_id)
+        .bind(&self.moderator.username)
         .bind(self.until)
         .bind(now)
         .execute(connection)
@@ -247,16 +247,16 @@ impl<'a> ValidatedDecision<'a> {
                     "You were suspended: {}. See Notices for the reason and how to appeal.",
                     rules::rule(&self.rule).title
                 );
-                let expulsions = platform.expulsions();
+                let expulsions = &platform.community.expulsions;
                 expulsions.add(&self.report.subject_id, &reason, Instant::now());
             }
             Verdict::Takedown if self.report.target_kind == TargetKind::Spell => {
-                spells::forget_everywhere(platform, &self.report.target_id);
+                spells::forget_everywhere(&platform.spells, &self.report.target_id);
             }
             Verdict::Takedown => {
-                let fleet = platform.fleet();
+                let fleet = &platform.worlds.fleet;
                 let game_id = &self.report.target_id;
-                catalog::game_changed(platform, game_id).await?;
+                catalog::game_changed(&platform.catalog, game_id).await?;
                 for server in fleet.all() {
                     if server.spec.game_id == *game_id {
                         fleet.stop(&server.spec.world_id);
@@ -270,7 +270,7 @@ impl<'a> ValidatedDecision<'a> {
 }
 
 /// Moderators must not decide about themselves or users with the same or higher role.
-async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Result<(), ApiError> {
+async fn may_judge(db: &AnyPool, moderator: &Principal, subject_id: &str) -> Result<(), ApiError> {
     let row = sqlx::query("SELECT role FROM users WHERE user_id = $1")
         .bind(subject_id)
         .fetch_optional(db)
@@ -279,7 +279,7 @@ async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Res
         Some(row) => Role::from_name(row.try_get("role")?),
         None => Role::Player,
     };
-    if moderator.id == subject_id || role >= moderator.role && moderator.role != Role::Admin {
+    if moderator.user_id == subject_id || role >= moderator.role && moderator.role != Role::Admin {
         return Err(ApiError::forbidden(
             "this concerns a moderator; an administrator has to decide it",
         ));
@@ -336,7 +336,7 @@ async fn set_taken_down(
         (status = 409, description = "The notice is not in effect", body = ErrorBody)))]
 async fn lift(
     State(platform): State<Platform>,
-    moderator: Moderator,
+    Moderator(moderator): Moderator,
     ApiPath(id): ApiPath<String>,
     ApiJson(request): ApiJson<LiftNotice>,
 ) -> Result<StatusCode, ApiError> {
@@ -347,8 +347,8 @@ async fn lift(
             "give a reason, for the log",
         ));
     }
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
-    let now = platform.clock().now_ms();
+    let mut transaction = crate::core::db::begin(&platform.core.db).await?;
+    let now = platform.core.clock.now_ms();
     let revoked = revoke(
         &mut transaction,
         &id,
@@ -376,11 +376,14 @@ impl Revoked {
     /// When the database fails.
     pub async fn follow_up(&self, platform: &Platform) -> Result<(), sqlx::Error> {
         // The notice may be another one than a suspension, or one of several suspensions.
-        let (db, now) = (platform.db(), platform.clock().now_ms());
-        if refuse_suspended(db, &self.subject_id, now).await.is_ok() {
-            platform.expulsions().forget(None, &self.subject_id);
+        let (db, now) = (&platform.core.db, platform.core.clock.now_ms());
+        if sanctions::refuse_suspended(db, &self.subject_id, now)
+            .await
+            .is_ok()
+        {
+            platform.community.expulsions.forget(None, &self.subject_id);
         }
-        catalog::game_changed(platform, &self.target_id).await
+        catalog::game_changed(&platform.catalog, &self.target_id).await
     }
 }
 
@@ -393,7 +396,7 @@ pub async fn revoke(
     connection: &mut AnyConnection,
     notice_id: &str,
     state: &str,
-    moderator: &Moderator,
+    moderator: &Principal,
     (action, summary): (&'static str, &str),
     now_ms: i64,
 ) -> Result<Revoked, ApiError> {
@@ -425,7 +428,7 @@ pub async fn revoke(
         set_taken_down(connection, kind, &target_id, false).await?;
     }
     let entry = LogRecord {
-        actor: (&moderator.id, &moderator.name),
+        actor: (&moderator.user_id, &moderator.username),
         action,
         target_kind: row.try_get("target_kind")?,
         target_id: &target_id,
@@ -439,56 +442,4 @@ pub async fn revoke(
         target_id,
         subject_id,
     })
-}
-
-/// Rejects suspended users.
-///
-/// # Errors
-/// 403 `suspended`, with the end of the suspension and where to read the reason.
-pub async fn refuse_suspended(db: &AnyPool, user_id: &str, now_ms: i64) -> Result<(), ApiError> {
-    let row = sqlx::query(
-        "SELECT notice_id, rule, until_at FROM notices WHERE subject_id = $1 AND action = 'suspend'
-           AND state = 'active' AND until_at > $2 ORDER BY until_at DESC LIMIT 1",
-    )
-    .bind(user_id)
-    .bind(now_ms)
-    .fetch_optional(db)
-    .await?;
-    let Some(row) = row else {
-        return Ok(());
-    };
-    let until = rfc3339(row.try_get("until_at")?);
-    let rule = rules::rule(row.try_get("rule")?).title;
-    let notice_id: String = row.try_get("notice_id")?;
-    Err(ApiError::new(
-        StatusCode::FORBIDDEN,
-        "suspended",
-        format!("you are suspended until {until} ({rule}); read why and appeal at /notices"),
-    )
-    .with_details(serde_json::json!({ "notice_id": notice_id, "until": until })))
-}
-
-/// Rejects games that moderators took down.
-///
-/// # Errors
-/// 403 `game_taken_down`.
-pub async fn refuse_taken_down(db: &AnyPool, game_id: &str) -> Result<(), ApiError> {
-    let row = sqlx::query(
-        "SELECT rule FROM notices WHERE target_kind = 'game' AND target_id = $1
-           AND action = 'takedown' AND state = 'active' LIMIT 1",
-    )
-    .bind(game_id)
-    .fetch_optional(db)
-    .await?;
-    let Some(row) = row else {
-        return Ok(());
-    };
-    let rule = rules::rule(row.try_get("rule")?).title;
-    Err(ApiError::new(
-        StatusCode::FORBIDDEN,
-        "game_taken_down",
-        format!(
-            "moderators took this game down ({rule}); its creator can read the reason at /notices"
-        ),
-    ))
 }

@@ -14,7 +14,7 @@ use crate::Platform;
 use crate::api::{
     AppealCase, AppealDecision, AppealList, AppealState, ErrorBody, Notice, NoticeState,
 };
-use crate::core::auth::Role;
+use crate::community::auth::Role;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
@@ -60,11 +60,10 @@ async fn list(
         AppealState::Granted => "granted",
         AppealState::Refused => "refused",
     };
-    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM appeals WHERE state = $1")
+    let total: i64 = sqlx::query_scalar("SELECT COUNT(*) AS total FROM appeals WHERE state = $1")
         .bind(state)
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+        .fetch_one(&platform.core.db)
+        .await?;
     let order = if state == "open" { "ASC" } else { "DESC" };
     let select = format!(
         "{} WHERE a.state = $1 ORDER BY a.created_at {order}, a.appeal_id LIMIT $2 OFFSET $3",
@@ -74,9 +73,9 @@ async fn list(
         .bind(state)
         .bind(page.limit())
         .bind(page.offset())
-        .fetch_all(platform.db())
+        .fetch_all(&platform.core.db)
         .await?;
-    let now = platform.clock().now_ms();
+    let now = platform.core.clock.now_ms();
     let appeals = rows
         .iter()
         .map(|row| notices::from_row(row, now).map(case))
@@ -108,7 +107,7 @@ fn case(found: notices::NoticeRecord) -> AppealCase {
         (status = 409, description = "The appeal was decided in the meantime", body = ErrorBody)))]
 async fn decide(
     State(platform): State<Platform>,
-    moderator: Moderator,
+    Moderator(moderator): Moderator,
     ApiPath(id): ApiPath<String>,
     ApiJson(decision): ApiJson<AppealDecision>,
 ) -> Result<Json<Notice>, ApiError> {
@@ -119,7 +118,7 @@ async fn decide(
             "give a reason; the affected user reads it",
         ));
     }
-    let (db, now) = (platform.db(), platform.clock().now_ms());
+    let (db, now) = (&platform.core.db, platform.core.clock.now_ms());
     let row = sqlx::query("SELECT notice_id FROM appeals WHERE appeal_id = $1")
         .bind(&id)
         .fetch_optional(db)
@@ -129,7 +128,7 @@ async fn decide(
     let found = notices::find(db, &notice_id, now)
         .await?
         .ok_or_else(unknown_appeal)?;
-    let involved = found.moderator_id == moderator.id || found.subject_id == moderator.id;
+    let involved = found.moderator_id == moderator.user_id || found.subject_id == moderator.user_id;
     if involved && moderator.role != Role::Admin {
         return Err(ApiError::forbidden(
             "this appeal is about your own decision; another moderator has to decide it",
@@ -142,7 +141,7 @@ async fn decide(
     )
     .bind(if decision.grant { "granted" } else { "refused" })
     .bind(&answer)
-    .bind(&moderator.id)
+    .bind(&moderator.user_id)
     .bind(now)
     .bind(&id)
     .execute(&mut *transaction)
@@ -175,7 +174,7 @@ async fn decide(
         freed = Some(revoked);
     } else {
         let entry = LogRecord {
-            actor: (&moderator.id, &moderator.name),
+            actor: (&moderator.user_id, &moderator.username),
             action: if decision.grant { "grant" } else { "refuse" },
             target_kind: found.notice.target_kind.name(),
             target_id: &found.notice.target_id,

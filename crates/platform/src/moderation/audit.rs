@@ -6,9 +6,10 @@ use sqlx::{AnyConnection, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Moderator, rules};
+use super::Moderator;
 use crate::Platform;
 use crate::api::{AuditEntry, AuditLog, ErrorBody, TargetKind};
+use crate::community::rules;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -77,17 +78,16 @@ async fn list(
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<AuditLog>, ApiError> {
     let page = query.page()?;
-    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM audit_log")
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+    let total: i64 = sqlx::query_scalar("SELECT COUNT(*) AS total FROM audit_log")
+        .fetch_one(&platform.core.db)
+        .await?;
     let rows = sqlx::query(
         "SELECT entry_id, at, actor_name, action, target_kind, target_id, target_name, rule, summary
          FROM audit_log ORDER BY at DESC, entry_id LIMIT $1 OFFSET $2",
     )
     .bind(page.limit())
     .bind(page.offset())
-    .fetch_all(platform.db())
+    .fetch_all(&platform.core.db)
     .await?;
     let entries = rows
         .iter()

@@ -10,12 +10,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::audit::{self, LogRecord};
-use super::{reports, rules};
+use super::reports;
 use crate::Platform;
 use crate::api::{
     Appeal, AppealState, ErrorBody, NewAppeal, Notice, NoticeList, NoticeState, TargetKind, Verdict,
 };
-use crate::core::auth::Session;
+use crate::community::auth::Session;
+use crate::community::rules;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -55,7 +56,7 @@ async fn list(
            AS unseen FROM notices WHERE subject_id = $1",
     )
     .bind(&session.user_id)
-    .fetch_one(platform.db())
+    .fetch_one(&platform.core.db)
     .await?;
     let select = format!(
         "{SELECT} WHERE n.subject_id = $1 ORDER BY n.created_at DESC, n.notice_id LIMIT $2 OFFSET $3"
@@ -64,9 +65,9 @@ async fn list(
         .bind(&session.user_id)
         .bind(page.limit())
         .bind(page.offset())
-        .fetch_all(platform.db())
+        .fetch_all(&platform.core.db)
         .await?;
-    let now = platform.clock().now_ms();
+    let now = platform.core.clock.now_ms();
     let notices = rows.iter().map(|row| notice(row, now));
     Ok(Json(NoticeList {
         notices: notices.collect::<Result<_, _>>()?,
@@ -89,10 +90,10 @@ async fn see(
     let seen = sqlx::query(
         "UPDATE notices SET seen_at = COALESCE(seen_at, $1) WHERE notice_id = $2 AND subject_id = $3",
     )
-    .bind(platform.clock().now_ms())
+    .bind(platform.core.clock.now_ms())
     .bind(&id)
     .bind(&session.user_id)
-    .execute(platform.db())
+    .execute(&platform.core.db)
     .await?;
     if seen.rows_affected() == 0 {
         return Err(unknown_notice());
@@ -119,14 +120,14 @@ async fn appeal(
             "say why you think that the decision is wrong",
         ));
     }
-    let notice = find(platform.db(), &id, platform.clock().now_ms())
+    let notice = find(&platform.core.db, &id, platform.core.clock.now_ms())
         .await?
         .filter(|found| found.subject_id == session.user_id)
         .ok_or_else(unknown_notice)?
         .notice;
-    let now = platform.clock().now_ms();
+    let now = platform.core.clock.now_ms();
     let appeal_id = ids::new_id("appeal");
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(&platform.core.db).await?;
     let made = sqlx::query(
         "INSERT INTO appeals (appeal_id, notice_id, user_id, text, state, answer, created_at)
          SELECT $1, notice_id, $2, $3, 'open', '', $4 FROM notices

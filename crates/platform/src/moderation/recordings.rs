@@ -43,12 +43,12 @@ pub fn routes() -> OpenApiRouter<Platform> {
 /// Links the recording of a world to a new report, if the reporter was in that world.
 /// Failures are only logged: a report without a recording is better than no report.
 pub async fn attach(platform: &Platform, report_id: &str, reporter_id: &str, world_id: &str) {
-    let Some(folder) = platform.settings().record_dir.clone() else {
+    let Some(folder) = platform.core.settings.record_dir.clone() else {
         return;
     };
-    let now_ms = platform.clock().now_ms();
+    let now_ms = platform.core.clock.now_ms();
     let attached = async {
-        let db = platform.db();
+        let db = &platform.core.db;
         if !was_in_world(db, reporter_id, world_id, now_ms).await? {
             return Ok(());
         }
@@ -139,10 +139,10 @@ pub fn shown(file: Option<String>, reported_at_ms: i64) -> Option<ReportRecordin
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 async fn download(
     State(platform): State<Platform>,
-    moderator: Moderator,
+    Moderator(moderator): Moderator,
     ApiPath(id): ApiPath<String>,
 ) -> Result<Response, ApiError> {
-    let report = reports::find(platform.db(), &id).await?;
+    let report = reports::find(&platform.core.db, &id).await?;
     let recording = report.recording.ok_or_else(|| {
         let message = "this report has no recording: recording was off (RECORD_DIR), or the \
             report names no world";
@@ -152,7 +152,12 @@ async fn download(
         let message = "the recording was deleted, or is on another machine";
         ApiError::not_found("recording_gone", message)
     };
-    let folder = platform.settings().record_dir.as_ref().ok_or_else(gone)?;
+    let folder = platform
+        .core
+        .settings
+        .record_dir
+        .as_ref()
+        .ok_or_else(gone)?;
     let path = folder.join(REPORTED).join(&recording.file);
     let is_file = tokio::fs::symlink_metadata(&path).await;
     if !is_file.is_ok_and(|found| found.is_file()) {
@@ -163,7 +168,7 @@ async fn download(
     // It contains everything that the players did and said, so the download is
     // logged.
     let entry = LogRecord {
-        actor: (&moderator.id, &moderator.name),
+        actor: (&moderator.user_id, &moderator.username),
         action: "recording",
         target_kind: report.target_kind.name(),
         target_id: &report.target_id,
@@ -171,8 +176,8 @@ async fn download(
         rule: &report.rule.id,
         summary: &recording.file,
     };
-    let mut connection = platform.db().acquire().await?;
-    audit::write(&mut connection, platform.clock().now_ms(), entry).await?;
+    let mut connection = platform.core.db.acquire().await?;
+    audit::write(&mut connection, platform.core.clock.now_ms(), entry).await?;
     let mut response = Response::new(stream_body(file.take(bytes)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));

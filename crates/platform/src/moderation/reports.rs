@@ -10,13 +10,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::audit::{self, LogRecord};
-use super::{Moderator, recordings, rules};
+use super::{Moderator, recordings};
 use crate::Platform;
 use crate::api::{
     ErrorBody, Evidence, NewReport, OwnReport, OwnReportList, Report, ReportList, ReportStatus,
     TargetKind,
 };
-use crate::core::auth::Session;
+use crate::community::auth::Session;
+use crate::community::rules;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -80,14 +81,14 @@ async fn create(
     ApiJson(new): ApiJson<NewReport>,
 ) -> Result<(StatusCode, Json<OwnReport>), ApiError> {
     rules::known(&new.rule)?;
-    let target = find_target(platform.db(), new.target_kind, &new.target_id).await?;
+    let target = find_target(&platform.core.db, new.target_kind, &new.target_id).await?;
     if target.subject_id == session.user_id {
         return Err(ApiError::bad_request(
             "own_target",
             "this is yours; change or remove it yourself",
         ));
     }
-    let (db, now) = (platform.db(), platform.clock().now_ms());
+    let (db, now) = (&platform.core.db, platform.core.clock.now_ms());
     let report_id = ids::new_id("report");
     let details = texts::lines(&new.details, DETAILS_CHARS_MAX);
     let world_id = new.evidence.world_id.as_deref().map(named_world);
@@ -172,11 +173,11 @@ async fn mine(
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<OwnReportList>, ApiError> {
     let page = query.page()?;
-    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM reports WHERE reporter_id = $1")
-        .bind(&session.user_id)
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+    let total: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) AS total FROM reports WHERE reporter_id = $1")
+            .bind(&session.user_id)
+            .fetch_one(&platform.core.db)
+            .await?;
     let rows = sqlx::query(
         "SELECT report_id, target_kind, target_name, rule, status, created_at FROM reports
          WHERE reporter_id = $1 ORDER BY created_at DESC, report_id LIMIT $2 OFFSET $3",
@@ -184,7 +185,7 @@ async fn mine(
     .bind(&session.user_id)
     .bind(page.limit())
     .bind(page.offset())
-    .fetch_all(platform.db())
+    .fetch_all(&platform.core.db)
     .await?;
     let reports = rows.iter().map(own_report).collect::<Result<_, _>>()?;
     Ok(Json(OwnReportList {
@@ -222,11 +223,10 @@ async fn queue(
 ) -> Result<Json<ReportList>, ApiError> {
     let page = Page::of(query.page, query.per_page, PER_PAGE)?;
     let status = query.status.unwrap_or(ReportStatus::Open);
-    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM reports WHERE status = $1")
+    let total: i64 = sqlx::query_scalar("SELECT COUNT(*) AS total FROM reports WHERE status = $1")
         .bind(status.name())
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+        .fetch_one(&platform.core.db)
+        .await?;
     let order = if status == ReportStatus::Open {
         "ASC"
     } else {
@@ -239,7 +239,7 @@ async fn queue(
         .bind(status.name())
         .bind(page.limit())
         .bind(page.offset())
-        .fetch_all(platform.db())
+        .fetch_all(&platform.core.db)
         .await?;
     let reports = rows.iter().map(report).collect::<Result<_, _>>()?;
     Ok(Json(ReportList {
@@ -260,7 +260,7 @@ async fn show(
     _: Moderator,
     ApiPath(id): ApiPath<String>,
 ) -> Result<Json<Report>, ApiError> {
-    find(platform.db(), &id).await.map(Json)
+    find(&platform.core.db, &id).await.map(Json)
 }
 
 /// The report with this id.

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::Platform;
 use crate::catalog::access::{self, OptionalSession};
-use crate::community::social;
+use crate::core::Core;
+use crate::worlds::invites;
 
 /// File with the list: `{"/games/:game": "game", …}`.
 pub const FILE: &str = "pages.json";
@@ -41,7 +41,7 @@ impl Pages {
 
     /// Whether `path` is a page for anonymous visitors. A browser that loads a page
     /// sends no session, so a private game is not a page here.
-    pub async fn is_page(&self, platform: &Platform, path: &str) -> bool {
+    pub async fn is_page(&self, core: &Core, path: &str) -> bool {
         let Some(patterns) = &self.0 else {
             return true;
         };
@@ -51,7 +51,7 @@ impl Pages {
             return false;
         };
         for (segment, part) in pattern.iter().zip(parts) {
-            if !is_there(platform, segment, part).await {
+            if !is_there(core, segment, part).await {
                 return false;
             }
         }
@@ -81,16 +81,16 @@ fn matches(pattern: &[Segment], parts: &[&str]) -> bool {
 
 /// When the database is unavailable, assumes that the page exists; the page itself
 /// then shows the error.
-async fn is_there(platform: &Platform, segment: &Segment, part: &str) -> bool {
-    let db = platform.db();
+async fn is_there(core: &Core, segment: &Segment, part: &str) -> bool {
+    let db = &core.db;
     let asked = match segment {
         Segment::Exactly(_) | Segment::Any => return true,
         Segment::Game => access::visible(db, part, &OptionalSession(None))
             .await
             .map(drop),
         Segment::Invite => {
-            let now_ms = platform.clock().now_ms();
-            let resolved = social::resolve(db, part, "", now_ms).await;
+            let now_ms = core.clock.now_ms();
+            let resolved = invites::resolve(db, part, "", now_ms).await;
             resolved.map(drop)
         }
     };

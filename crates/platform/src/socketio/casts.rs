@@ -26,7 +26,7 @@ pub async fn cast(platform: &Platform, visitor: &Visitor, data: &Value) -> Handl
         revision_id: optional(data, "revision_id")?,
         params: params(data),
     };
-    cast::cast(platform, &visitor.actor, &place, &request).await?;
+    cast::cast(&platform.spells, &visitor.actor, &place, &request).await?;
     let accepted = json!({ "accepted": true, "spell_id": spell_id, "world_id": place.world_id });
     Ok(Reply::Acknowledge(accepted))
 }
@@ -67,7 +67,7 @@ pub async fn edit_terrain(platform: &Platform, visitor: &Visitor, data: &Value) 
         by: visitor.actor.user_id.clone(),
         op: operation(spell.unwrap_or(data))?,
     };
-    let world = remote_commands::editable_world(platform, &visitor.actor, &place).await?;
+    let world = remote_commands::editable_world(&platform.worlds, &visitor.actor, &place).await?;
     ask(platform, &world, &request).await
 }
 
@@ -75,8 +75,8 @@ pub async fn edit_terrain(platform: &Platform, visitor: &Visitor, data: &Value) 
 /// admins.
 pub async fn clear(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let place = target_world(visitor, data)?;
-    let world = remote_commands::world(platform, &visitor.actor, &place).await?;
-    if !remote_commands::is_trusted(platform, &visitor.actor, &world).await? {
+    let world = remote_commands::world(&platform.worlds, &visitor.actor, &place).await?;
+    if !remote_commands::is_trusted(&platform.worlds, &visitor.actor, &world).await? {
         return Err(ApiError::forbidden(
             "Only the owner of this world can clear it. Create your own with world.create.",
         ));
@@ -88,8 +88,8 @@ pub async fn clear(platform: &Platform, visitor: &Visitor, data: &Value) -> Hand
 }
 
 async fn ask(platform: &Platform, world: &WorldRow, request: &OutsideRequest) -> HandlerResult {
-    let server = platform.fleet().wake(&world.spec).await?;
-    match remote_commands::send(platform, &server, request).await? {
+    let server = platform.worlds.fleet.wake(&world.spec).await?;
+    match remote_commands::send(&platform.worlds, &server, request).await? {
         OutsideReply::Done => {
             let world_id = &world.spec.world_id;
             Ok(Reply::Acknowledge(

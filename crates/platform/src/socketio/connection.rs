@@ -1,8 +1,8 @@
 //! Admits clients, and dispatches their messages.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{ConnectInfo, FromRequestParts as _};
 use axum::http::{Request, header};
@@ -13,14 +13,18 @@ use socketioxide::handler::ConnectHandler as _;
 use tokio::time::Instant;
 
 use super::visitor::{ReceivedMessage, Visitor};
-use super::{casts, spells, user_room, worlds};
+use super::{casts, spells, worlds};
 use crate::Platform;
-use crate::core::auth::{Role, Session};
+use crate::community::auth::{Principal, Session};
+use crate::community::sanctions;
 use crate::core::error::ApiError;
 use crate::core::ids;
 use crate::core::limits::client_address;
-use crate::moderation;
-use crate::spells::Principal;
+use crate::core::notifier::{Notifier as _, user_room};
+
+/// Maximum number of clients between admission and joining their room; more than ever
+/// occur.
+const PENDING_MAX: usize = 4096;
 
 /// Result of a message.
 pub type HandlerResult = Result<Reply, ApiError>;
@@ -36,25 +40,45 @@ pub enum Reply {
 /// Registers the namespace.
 pub fn open(io: &SocketIo, platform: &Platform) {
     let (checked, served) = (platform.clone(), platform.clone());
+    let pending = Arc::<PendingVisitors>::default();
+    let admitted = pending.clone();
     let check = async move |socket: SocketRef, TryData(auth): TryData<Value>| {
         let visitor = admit(&checked, &socket, &auth.unwrap_or_default()).await;
         let visitor = Arc::new(visitor.map_err(AdmissionError)?);
         // Before the client knows that it is connected, because it may send at once.
         listen(checked.clone(), &socket, visitor.clone());
-        checked
-            .sockets()
-            .add_pending(socket.id.to_string(), visitor);
+        admitted.add(socket.id.to_string(), visitor);
         Ok::<_, AdmissionError>(())
     };
     // Not an async function, so that it has completed before the next message is
     // read.
     let serve = move |socket: SocketRef| {
-        if let Some(visitor) = served.sockets().take_pending(&socket.id.to_string()) {
+        if let Some(visitor) = pending.take(&socket.id.to_string()) {
             welcome(served, &socket, &visitor);
         }
         std::future::ready(())
     };
     io.ns("/", serve.with(check));
+}
+
+/// Clients between admission and joining their room, by connection.
+#[derive(Default)]
+struct PendingVisitors(Mutex<HashMap<String, Arc<Visitor>>>);
+
+impl PendingVisitors {
+    fn add(&self, connection: String, visitor: Arc<Visitor>) {
+        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.len() >= PENDING_MAX {
+            // Remove connections that broke during admission.
+            pending.clear();
+        }
+        pending.insert(connection, visitor);
+    }
+
+    fn take(&self, connection: &str) -> Option<Arc<Visitor>> {
+        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.remove(connection)
+    }
 }
 
 /// Why a client is rejected; it receives this as `connect_error`.
@@ -70,8 +94,8 @@ impl std::fmt::Display for AdmissionError {
 /// Authenticates a client. Without a token it is a guest for the lifetime of the
 /// connection.
 async fn admit(platform: &Platform, socket: &SocketRef, auth: &Value) -> Result<Visitor, ApiError> {
-    let most = platform.settings().limits.socketio_clients_max;
-    if platform.sockets().clients() >= most {
+    let most = platform.core.settings.limits.socketio_clients_max;
+    if platform.sockets.clients() >= most {
         let message = "too many clients are connected; try again later";
         return Err(ApiError::unavailable("too_many_clients", message, 10));
     }
@@ -83,11 +107,7 @@ async fn admit(platform: &Platform, socket: &SocketRef, auth: &Value) -> Result<
         (Some(token), _) => format!("Bearer {token}"),
         (None, Some(header)) => header.to_str().unwrap_or_default().to_owned(),
         (None, None) => {
-            let actor = Principal {
-                user_id: ids::new_id("visitor"),
-                role: Role::Player,
-            };
-            return Ok(Visitor::new(actor, None));
+            return Ok(Visitor::new(Principal::anonymous(ids::new_id("visitor"))));
         }
     };
     // The same authentication as for HTTP requests.
@@ -97,22 +117,20 @@ async fn admit(platform: &Platform, socket: &SocketRef, auth: &Value) -> Result<
     })?;
     let (mut parts, ()) = request.into_parts();
     let session = Session::from_request_parts(&mut parts, platform).await?;
-    Ok(Visitor::new(
-        Principal::from(&session),
-        Some(session.username.clone()),
-    ))
+    Ok(Visitor::new(Principal::from(&session)))
 }
 
 fn welcome(platform: Platform, socket: &SocketRef, visitor: &Visitor) {
-    platform.sockets().clients.fetch_add(1, Relaxed);
+    platform.sockets.add_client();
     socket.on_disconnect(move || {
-        platform.sockets().clients.fetch_sub(1, Relaxed);
+        platform.sockets.remove_client();
         std::future::ready(())
     });
     socket.join(user_room(&visitor.actor.user_id));
+    let username = (!visitor.actor.is_anonymous()).then_some(&visitor.actor.username);
     let hello = json!({
         "client_id": visitor.actor.user_id,
-        "username": visitor.username,
+        "username": username,
         "sid": socket.id.to_string(),
     });
     let _ = socket.emit("connected", &hello);
@@ -169,8 +187,8 @@ async fn handle(
         ));
     }
     if is_for_members(&message.event) {
-        let (db, now) = (platform.db(), platform.clock().now_ms());
-        moderation::refuse_suspended(db, &visitor.actor.user_id, now).await?;
+        let (db, now) = (&platform.core.db, platform.core.clock.now_ms());
+        sanctions::refuse_suspended(db, &visitor.actor.user_id, now).await?;
     }
     match message.event.as_str() {
         "world.list" => worlds::list(platform, visitor, data).await,
@@ -232,7 +250,7 @@ fn charge_rate_limit(platform: &Platform, socket: &SocketRef) -> Result<(), ApiE
         return Ok(());
     };
     let address = client_address(peer.ip(), &socket.req_parts().headers);
-    let taken = platform.rates().take(address, Instant::now());
+    let taken = platform.core.rates.take(address, Instant::now());
     taken.map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))
 }
 

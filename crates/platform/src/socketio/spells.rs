@@ -18,10 +18,10 @@ use crate::spells::{content, drafts, jobs};
 /// `spell.create_draft`.
 pub async fn create_draft(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let request: CreateSpellRequest = parsed(data)?;
-    if visitor.username.is_none() {
+    if visitor.actor.is_anonymous() {
         super::worlds::limit_anonymous(platform, "spells").await?;
     }
-    let created = drafts::create(platform, &visitor.actor, &request).await?;
+    let created = drafts::create(&platform.spells, &visitor.actor, &request).await?;
     Ok(Reply::Event("spell.draft_created", json!(created)))
 }
 
@@ -29,10 +29,10 @@ pub async fn create_draft(platform: &Platform, visitor: &Visitor, data: &Value) 
 pub async fn start_build(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let spell_id = text(data, "spell_id")?;
     let request: BuildRequest = parsed(data)?;
-    if visitor.username.is_none() {
+    if visitor.actor.is_anonymous() {
         super::worlds::limit_anonymous(platform, "spells").await?;
     }
-    let started = jobs::start(platform, &visitor.actor, &spell_id, request).await?;
+    let started = jobs::start(&platform.spells, &visitor.actor, &spell_id, request).await?;
     Ok(Reply::Event("spell.build_started", json!(started)))
 }
 
@@ -44,7 +44,7 @@ pub async fn publish(platform: &Platform, visitor: &Visitor, data: &Value) -> Ha
         data["channel"] = json!("stable");
     }
     let request: PublishSpellRequest = parsed(&data)?;
-    let published = makes::publish(platform, &visitor.actor, &spell_id, &request).await?;
+    let published = makes::publish(&platform.spells, &visitor.actor, &spell_id, &request).await?;
     Ok(Reply::Acknowledge(json!(published)))
 }
 
@@ -67,7 +67,7 @@ pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Handl
         mine: asked.mine.unwrap_or(false),
         page: Page::of(asked.page, asked.per_page, PER_PAGE)?,
     };
-    let listed = drafts::list(platform, &visitor.actor, &filter).await?;
+    let listed = drafts::list(&platform.spells, &visitor.actor, &filter).await?;
     Ok(Reply::Event("spell.list_result", json!(listed)))
 }
 
@@ -79,7 +79,7 @@ pub async fn revisions(platform: &Platform, visitor: &Visitor, data: &Value) -> 
         number.map(|number| u32::try_from(number).unwrap_or(u32::MAX))
     };
     let page = Page::of(number("page"), number("per_page"), PER_PAGE)?;
-    let listed = content::revisions(platform.db(), &visitor.actor, &spell_id, page).await?;
+    let listed = content::revisions(&platform.core.db, &visitor.actor, &spell_id, page).await?;
     Ok(Reply::Event("spell.revisions_result", json!(listed)))
 }
 
@@ -93,7 +93,7 @@ async fn requested_revision(
     let revision_id = match super::connection::optional(data, "revision_id")? {
         Some(revision_id) => revision_id,
         None => {
-            let spell = drafts::show(platform.db(), &visitor.actor, &spell_id).await?;
+            let spell = drafts::show(&platform.core.db, &visitor.actor, &spell_id).await?;
             let draft = spell.active_draft_rev;
             let active = spell.active_stable_rev.or(spell.active_beta_rev).or(draft);
             active.ok_or_else(|| {
@@ -101,7 +101,7 @@ async fn requested_revision(
             })?
         }
     };
-    content::revision(platform.db(), &visitor.actor, &spell_id, &revision_id).await
+    content::revision(&platform.core.db, &visitor.actor, &spell_id, &revision_id).await
 }
 
 /// `content.get_manifest`.
@@ -119,7 +119,7 @@ pub async fn manifest(platform: &Platform, visitor: &Visitor, data: &Value) -> H
 pub async fn file(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let path = text(data, "path")?;
     let revision = requested_revision(platform, visitor, data).await?;
-    let (file, bytes) = content::file(platform, &revision, &path).await?;
+    let (file, bytes) = content::file(&platform.spells, &revision, &path).await?;
     let data = json!({
         "spell_id": revision.spell_id,
         "revision_id": revision.revision_id,
@@ -146,12 +146,12 @@ pub async fn files(platform: &Platform, visitor: &Visitor, data: &Value) -> Hand
 
 /// `job.get`: the state of a build, for clients that missed progress events.
 pub async fn job(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
-    let job = jobs::show(platform.db(), &visitor.actor, &text(data, "job_id")?).await?;
+    let job = jobs::show(&platform.core.db, &visitor.actor, &text(data, "job_id")?).await?;
     Ok(Reply::Event("job.info", json!(job.info)))
 }
 
 /// `job.cancel`.
 pub async fn cancel(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
-    let job = jobs::cancel(platform, &visitor.actor, &text(data, "job_id")?).await?;
+    let job = jobs::cancel(&platform.spells, &visitor.actor, &text(data, "job_id")?).await?;
     Ok(Reply::Event("job.info", json!(job.info)))
 }

@@ -4,18 +4,20 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use frolic_protocol::token_bucket::{RateLimit, TokenBucket};
 use serde_json::Value;
 use socketioxide::extract::{AckSender, SocketRef};
 
-use crate::core::auth::Role;
-use crate::spells::Principal;
+use crate::community::auth::Principal;
 use crate::worlds::remote_commands::WorldRef;
 
 /// Maximum number of queued messages per client.
 const QUEUE_MAX: usize = 64;
-/// Rate limit of messages per client: burst, and per second.
-const BURST: f64 = 60.0;
-const PER_SECOND: f64 = 20.0;
+/// Rate limit of messages per client.
+const MESSAGES: RateLimit = RateLimit {
+    burst: 60.0,
+    per_s: 20.0,
+};
 
 /// A received message.
 pub struct ReceivedMessage {
@@ -29,10 +31,8 @@ pub struct ReceivedMessage {
 
 /// A connected client.
 pub struct Visitor {
-    /// The authenticated user.
+    /// The authenticated user, or an anonymous one.
     pub actor: Principal,
-    /// The user's name, if they are logged in.
-    pub username: Option<String>,
     state: Mutex<VisitorState>,
 }
 
@@ -40,21 +40,20 @@ struct VisitorState {
     place: Option<WorldRef>,
     queue: VecDeque<(SocketRef, ReceivedMessage)>,
     busy: bool,
-    tokens: f64,
-    at: Instant,
+    messages: TokenBucket,
+    created_at: Instant,
 }
 
 impl Visitor {
-    pub fn new(actor: Principal, username: Option<String>) -> Self {
+    pub fn new(actor: Principal) -> Self {
         Self {
             actor,
-            username,
             state: Mutex::new(VisitorState {
                 place: None,
                 queue: VecDeque::new(),
                 busy: false,
-                tokens: BURST,
-                at: Instant::now(),
+                messages: TokenBucket::default(),
+                created_at: Instant::now(),
             }),
         }
     }
@@ -80,14 +79,10 @@ impl Visitor {
         message: ReceivedMessage,
     ) -> Result<bool, ReceivedMessage> {
         let mut state = self.state();
-        let now = Instant::now();
-        let since = now.duration_since(state.at).as_secs_f64();
-        state.at = now;
-        state.tokens = (state.tokens + since * PER_SECOND).min(BURST);
-        if state.tokens < 1.0 || state.queue.len() >= QUEUE_MAX {
+        let now_s = state.created_at.elapsed().as_secs_f64();
+        if state.queue.len() >= QUEUE_MAX || state.messages.take(MESSAGES, 1.0, now_s).is_err() {
             return Err(message);
         }
-        state.tokens -= 1.0;
         state.queue.push_back((socket, message));
         Ok(!std::mem::replace(&mut state.busy, true))
     }
@@ -102,11 +97,6 @@ impl Visitor {
             state.queue.shrink_to_fit();
         }
         next
-    }
-
-    /// Whether the user has the rights of an admin.
-    pub fn is_admin(&self) -> bool {
-        self.actor.role >= Role::Admin
     }
 
     fn state(&self) -> MutexGuard<'_, VisitorState> {

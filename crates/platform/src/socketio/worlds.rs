@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 use socketioxide::extract::SocketRef;
-use sqlx::Row;
 
 use super::connection::{HandlerResult, Reply, optional, text};
 use super::visitor::Visitor;
-use super::{Recipients, observers_room, user_in_world_room, world_room};
 use crate::Platform;
 use crate::api::WorldInfo;
 use crate::catalog::games::{self, GameRow};
 use crate::core::error::ApiError;
 use crate::core::names;
+use crate::core::notifier::world_room;
 use crate::core::texts;
 use crate::fleet::WorldSpec;
+use crate::worlds::events::{observers_room, send_log, user_in_world_room};
 use crate::worlds::join::access::Via;
-use crate::worlds::remote_commands::{self, LogEnds, WorldRef};
+use crate::worlds::remote_commands::{self, WorldRef};
 use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec};
 
 /// Default game of new worlds, if it is installed.
@@ -24,16 +24,13 @@ const SANDBOX: &str = "sandbox";
 const WORLDS_PER_USER: i64 = 100;
 /// Maximum number of worlds, and of spells, by all visitors without a session.
 const CREATED_BY_VISITORS_MAX: i64 = 5000;
-/// Maximum number of operations per `sync_ops` message, and in total per join.
-const OPS_PER_MESSAGE: i64 = 200;
-const OPS_MAX: usize = 4000;
 
 /// `world.list`; with `castable: true`, only worlds where the client may cast now.
 pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let castable = data.get("castable").and_then(Value::as_bool);
     let worlds = match castable.unwrap_or(false) {
-        true => worlds::castable::of(platform, &visitor.actor).await?,
-        false => worlds::public(platform).await?,
+        true => worlds::castable::of(&platform.worlds, &visitor.actor).await?,
+        false => worlds::public(&platform.worlds).await?,
     };
     Ok(Reply::Event(
         "world.list_result",
@@ -43,18 +40,17 @@ pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Handl
 
 /// `world.create`.
 pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
-    let db = platform.db();
+    let db = &platform.core.db;
     let name = optional(data, "name")?.unwrap_or_default();
     let name = texts::line(&name, NAME_CHARS_MAX);
-    names::check_inoffensive(platform, &name)?;
+    names::check_inoffensive(&platform.core.settings, &name)?;
     let description = optional(data, "description")?.unwrap_or_default();
     let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
     let game = game_of(platform, visitor, optional(data, "game_id")?).await?;
-    let made: i64 = sqlx::query("SELECT COUNT(*) AS made FROM worlds WHERE created_by = $1")
+    let made: i64 = sqlx::query_scalar("SELECT COUNT(*) AS made FROM worlds WHERE created_by = $1")
         .bind(&visitor.actor.user_id)
         .fetch_one(db)
-        .await?
-        .try_get("made")?;
+        .await?;
     if made >= WORLDS_PER_USER {
         return Err(ApiError::new(
             axum::http::StatusCode::TOO_MANY_REQUESTS,
@@ -62,10 +58,10 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Han
             format!("you have {WORLDS_PER_USER} worlds, which is the maximum; delete one first"),
         ));
     }
-    if visitor.username.is_none() {
+    if visitor.actor.is_anonymous() {
         limit_anonymous(platform, "worlds").await?;
     }
-    let now = platform.clock().now_ms();
+    let now = platform.core.clock.now_ms();
     let wish = NewWorldSpec {
         name: if name.is_empty() { &game.name } else { &name },
         description: &description,
@@ -76,8 +72,8 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Han
     };
     let spec = worlds::create(db, &game, wish, now).await?;
     let world = find(platform, &spec.world_id).await?;
-    let sockets = platform.sockets();
-    let listed = worlds::public(platform).await?;
+    let sockets = &platform.worlds.notifier;
+    let listed = worlds::public(&platform.worlds).await?;
     sockets.broadcast("world.list_updated", &json!({ "worlds": listed }));
     Ok(Reply::Event("world.created", world_json(&world)))
 }
@@ -96,11 +92,10 @@ fn world_json(world: &WorldInfo) -> Value {
 /// 429 with advice.
 pub async fn limit_anonymous(platform: &Platform, table: &'static str) -> Result<(), ApiError> {
     let count = format!("SELECT COUNT(*) AS made FROM {table} WHERE created_by LIKE $1 ESCAPE '!'");
-    let made: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
+    let made: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(count))
         .bind("visitor!_%")
-        .fetch_one(platform.db())
-        .await?
-        .try_get("made")?;
+        .fetch_one(&platform.core.db)
+        .await?;
     if made < CREATED_BY_VISITORS_MAX {
         return Ok(());
     }
@@ -116,12 +111,12 @@ async fn game_of(
     visitor: &Visitor,
     wanted: Option<String>,
 ) -> Result<GameRow, ApiError> {
-    let db = platform.db();
+    let db = &platform.core.db;
     let found = match wanted {
         Some(id) => games::find(db, &id).await?,
         None => match games::find(db, SANDBOX).await? {
             Some(sandbox) => Some(sandbox),
-            None => match platform.default_game() {
+            None => match platform.catalog.default_game() {
                 Some(id) => games::find(db, &id).await?,
                 None => None,
             },
@@ -133,8 +128,10 @@ async fn game_of(
 }
 
 async fn find(platform: &Platform, world_id: &str) -> Result<WorldInfo, ApiError> {
-    let world = worlds::find(platform.db(), world_id).await?;
-    Ok(world.ok_or_else(worlds::unknown_world)?.info(platform))
+    let world = worlds::find(&platform.core.db, world_id).await?;
+    Ok(world
+        .ok_or_else(worlds::unknown_world)?
+        .info(&platform.worlds))
 }
 
 /// `world.join`: leaves the previous world and sends the history of this one.
@@ -146,12 +143,12 @@ pub async fn join(
 ) -> HandlerResult {
     let place = destination(platform, data).await?;
     let world_id = place.world_id.clone();
-    let row = remote_commands::world(platform, &visitor.actor, &place).await?;
-    remote_commands::must_have_room(platform, &visitor.actor, &row).await?;
+    let row = remote_commands::world(&platform.worlds, &visitor.actor, &place).await?;
+    remote_commands::must_have_room(&platform.worlds, &visitor.actor, &row).await?;
     let spec = row.spec.clone();
-    let world = row.info(platform);
+    let world = row.info(&platform.worlds);
     // Update the last use, so that the sweep does not delete the world.
-    worlds::touch(platform.db(), &world_id, platform.clock().now_ms()).await?;
+    worlds::touch(&platform.core.db, &world_id, platform.core.clock.now_ms()).await?;
     if let Some(before) = visitor.move_to(Some(place))
         && before.world_id != world_id
     {
@@ -164,12 +161,12 @@ pub async fn join(
         world_room(&world_id),
         user_in_world_room(&world_id, user_id),
     ]);
-    let oversees = visitor.is_admin() || created_game(platform, visitor, &spec).await?;
+    let oversees = visitor.actor.is_admin() || created_game(platform, visitor, &spec).await?;
     if oversees {
         socket.join(observers_room(&world_id));
     }
-    let clients = platform.sockets().clients_in(&world_id);
-    let ends = remote_commands::log_ends(platform.db(), &world_id).await?;
+    let clients = platform.worlds.notifier.clients_in(&world_id);
+    let ends = remote_commands::log_ends(&platform.worlds.core.db, &world_id).await?;
     let newest = ends.newest;
     let joined = json!({
         "world_id": world_id,
@@ -183,7 +180,7 @@ pub async fn join(
         let _ = socket.emit(event, data);
     };
     let only = (ends.near_only && !oversees).then_some(user_id.as_str());
-    send_log(platform, &world_id, ends, only, send).await?;
+    send_log(&platform.core.db, &world_id, ends, only, send).await?;
     Ok(Reply::Acknowledge(joined))
 }
 
@@ -192,7 +189,7 @@ async fn destination(platform: &Platform, data: &Value) -> Result<WorldRef, ApiE
     let code = optional(data, "room_code")?;
     let (world_id, via) = match (optional(data, "world_id")?, code) {
         (None, Some(code)) => {
-            let world = worlds::find_by_room_code(platform.db(), &code).await?;
+            let world = worlds::find_by_room_code(&platform.core.db, &code).await?;
             let world = world.ok_or_else(worlds::unknown_room)?;
             (world.spec.world_id, Via::Code)
         }
@@ -205,29 +202,6 @@ async fn destination(platform: &Platform, data: &Value) -> Result<WorldRef, ApiE
     })
 }
 
-/// Tells Socket.IO clients in a world that it was reset, and sends its new history.
-///
-/// # Errors
-/// When the database fails.
-pub async fn send_reset(platform: &Platform, world_id: &str) -> Result<(), ApiError> {
-    let sockets = platform.sockets();
-    if sockets.clients_in(world_id) == 0 {
-        return Ok(());
-    }
-    let ends = remote_commands::log_ends(platform.db(), world_id).await?;
-    let data = json!({ "world_id": world_id, "set_back": true });
-    sockets.send_to_world(world_id, "world_cleared", &data);
-    // Clients that receive only their own operations have none in the restored state.
-    let recipients = match ends.near_only {
-        true => observers_room(world_id),
-        false => world_room(world_id),
-    };
-    let send = |event, data: &Value| {
-        sockets.send(Recipients::Rooms(vec![recipients.clone()]), event, data)
-    };
-    send_log(platform, world_id, ends, None, send).await
-}
-
 /// Whether the user created the world's game. Owning the world is not enough to see
 /// everything in it: every player can create a world of a game.
 async fn created_game(
@@ -235,7 +209,7 @@ async fn created_game(
     visitor: &Visitor,
     spec: &WorldSpec,
 ) -> Result<bool, ApiError> {
-    let game = games::find(platform.db(), &spec.game_id).await?;
+    let game = games::find(&platform.core.db, &spec.game_id).await?;
     Ok(game.is_some_and(|game| game.creator_id == visitor.actor.user_id))
 }
 
@@ -246,50 +220,6 @@ fn leave_rooms(socket: &SocketRef, visitor: &Visitor, world_id: &str) {
         user_in_world_room(world_id, &visitor.actor.user_id),
         observers_room(world_id),
     ]);
-}
-
-/// Sends `sync_ops` with the log, or with one user's part of it; `sync_complete` when
-/// it is empty.
-async fn send_log(
-    platform: &Platform,
-    world_id: &str,
-    ends: LogEnds,
-    only: Option<&str>,
-    send: impl Fn(&'static str, &Value),
-) -> Result<(), ApiError> {
-    let mut after = 0;
-    let mut sent = 0;
-    loop {
-        let page =
-            remote_commands::log(platform.db(), world_id, only, after, OPS_PER_MESSAGE).await?;
-        let Some(last) = page.last().map(|op| op.op_id) else {
-            break;
-        };
-        after = last.cast_signed();
-        sent += page.len();
-        let more = page.len() as i64 == OPS_PER_MESSAGE && sent < OPS_MAX;
-        let ops: Vec<Value> = page.iter().map(|op| super::flat(world_id, op)).collect();
-        let data = json!({
-            "world_id": world_id,
-            "ops": ops,
-            "complete": !more,
-            // Operations up to this number are only in the world's checkpoint.
-            "checkpoint": ends.checkpoint,
-            "newest": ends.newest,
-        });
-        send("sync_ops", &data);
-        if !more {
-            return Ok(());
-        }
-    }
-    let done = json!({
-        "world_id": world_id,
-        "message": "This world has no operations to catch up on.",
-        "checkpoint": ends.checkpoint,
-        "newest": ends.newest,
-    });
-    send("sync_complete", &done);
-    Ok(())
 }
 
 /// `world.leave`.
@@ -308,9 +238,9 @@ pub async fn get(platform: &Platform, visitor: &Visitor, data: &Value) -> Handle
         (Some(named), _) => WorldRef::named(named),
         (None, _) => joined_world(visitor)?,
     };
-    let world = remote_commands::world(platform, &visitor.actor, &place).await?;
-    let mut info = world_json(&world.info(platform));
-    info["clients"] = json!(platform.sockets().clients_in(&place.world_id));
+    let world = remote_commands::world(&platform.worlds, &visitor.actor, &place).await?;
+    let mut info = world_json(&world.info(&platform.worlds));
+    info["clients"] = json!(platform.worlds.notifier.clients_in(&place.world_id));
     Ok(Reply::Event("world.info", info))
 }
 
@@ -319,12 +249,12 @@ pub async fn ping(platform: &Platform, visitor: &Visitor) -> HandlerResult {
     let world = visitor.place().map(|place| place.world_id);
     let (clients, ops) = match &world {
         Some(world_id) => (
-            platform.sockets().clients_in(world_id),
-            remote_commands::log_ends(platform.db(), world_id)
+            platform.worlds.notifier.clients_in(world_id),
+            remote_commands::log_ends(&platform.worlds.core.db, world_id)
                 .await?
                 .newest,
         ),
-        None => (platform.sockets().clients(), 0),
+        None => (platform.worlds.notifier.clients(), 0),
     };
     let pong = json!({ "clients": clients, "world_id": world, "ops": ops });
     Ok(Reply::Event("pong", pong))

@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frolic_package::spells::{self as format, SpellSettings};
-use sqlx::Row;
 
 use super::content::{self, ENTRY};
 use super::jobs::Job;
 use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
 use super::{SpellCompiler, WriteError, drafts};
-use crate::Platform;
 use crate::api::SpellChannel;
 use crate::api::{BuildOptions, BuildRequest, RevisionInfo, SpellFile, SpellManifest};
 use crate::core::clock::rfc3339;
 use crate::core::error::ApiError;
 use crate::core::ids;
 use crate::core::texts;
+use crate::spells::Spells;
 
 const SETTINGS: &str = "spell.toml";
 const PROMPT: &str = "prompt.txt";
@@ -81,12 +80,12 @@ pub struct Assembled {
 /// # Errors
 /// [`BuildError`].
 pub async fn prepare(
-    platform: &Platform,
+    spells: &Spells,
     compiler: &Arc<dyn SpellCompiler>,
     job: &Job,
     say: &mut (dyn FnMut(String) + Send),
 ) -> Result<Prepared, BuildError> {
-    let db = platform.db();
+    let db = &spells.core.db;
     let spell_id = &job.info.spell_id;
     let spell = drafts::find(db, spell_id).await?;
     let spell =
@@ -113,7 +112,7 @@ pub async fn prepare(
             // No code and no prompt: rebuild the newest revision with other settings.
             let nothing = || BuildError::Rejected("there is nothing to build".to_owned());
             let newest = parent.as_ref().ok_or_else(nothing)?;
-            let (_, bytes) = content::file(platform, newest, ENTRY).await?;
+            let (_, bytes) = content::file(spells, newest, ENTRY).await?;
             say("building from the newest revision".to_owned());
             String::from_utf8_lossy(&bytes).into_owned()
         }
@@ -238,7 +237,7 @@ pub async fn validate(
 /// # Errors
 /// [`BuildError`].
 pub async fn finalize(
-    platform: &Platform,
+    spells: &Spells,
     owner: &str,
     job: &Job,
     assembled: Assembled,
@@ -248,7 +247,7 @@ pub async fn finalize(
     for (path, bytes) in &assembled.files {
         files.push(SpellFile {
             path: path.clone(),
-            sha256: platform.blobs().put(bytes).await?,
+            sha256: spells.core.blobs.put(bytes).await?,
             media_type: "text/plain; charset=utf-8".to_owned(),
             size_bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
         });
@@ -260,9 +259,9 @@ pub async fn finalize(
         code,
         metadata,
     } = assembled.prepared;
-    let (spell_id, now) = (&job.info.spell_id, platform.clock().now_ms());
+    let (spell_id, now) = (&job.info.spell_id, spells.core.clock.now_ms());
     let revision_id = ids::new_id("rev");
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(&spells.core.db).await?;
     let ours = sqlx::query(
         "UPDATE jobs SET status = 'done', stage = 'done', progress_pct = 100, result_revision_id = $1,
            logs = $2, error_message = '', lease_owner = '', lease_until = 0, updated_at = $3
@@ -298,11 +297,10 @@ pub async fn finalize(
     if moved.rows_affected() == 0 {
         return Err(super::jobs::draft_changed(None).into());
     }
-    let version: i64 = sqlx::query("SELECT version_count FROM spells WHERE spell_id = $1")
+    let version: i64 = sqlx::query_scalar("SELECT version_count FROM spells WHERE spell_id = $1")
         .bind(spell_id)
         .fetch_one(&mut *transaction)
-        .await?
-        .try_get("version_count")?;
+        .await?;
     let manifest = SpellManifest {
         spell_id: spell_id.clone(),
         revision_id: revision_id.clone(),

@@ -4,12 +4,11 @@
 use frolic_fleet_api::remote_commands::{OutsideReply, OutsideRequest};
 use serde_json::Value;
 
-use super::{
-    Principal, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell,
-};
-use crate::Platform;
+use super::{content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell};
 use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
+use crate::community::auth::Principal;
 use crate::core::error::ApiError;
+use crate::spells::Spells;
 use crate::worlds::remote_commands::{self, WorldRef};
 
 /// Maximum size of the cast parameters.
@@ -31,7 +30,7 @@ pub struct CastRequest {
 /// # Errors
 /// When the user may not cast the spell, or the world rejects the cast.
 pub async fn cast(
-    platform: &Platform,
+    spells: &Spells,
     actor: &Principal,
     place: &WorldRef,
     request: &CastRequest,
@@ -40,11 +39,11 @@ pub async fn cast(
         let message = format!("params may have at most {PARAMS_BYTES_MAX} bytes");
         return Err(ApiError::bad_request("params_too_large", message));
     }
-    let spec = remote_commands::editable_world(platform, actor, place)
+    let spec = remote_commands::editable_world(&spells.worlds, actor, place)
         .await?
         .spec;
-    let (name, revision) = choose(platform, actor, request).await?;
-    let server = platform.fleet().wake(&spec).await?;
+    let (name, revision) = choose(spells, actor, request).await?;
+    let server = spells.fleet.wake(&spec).await?;
     let request = OutsideRequest::Cast {
         by: actor.user_id.clone(),
         spell: name,
@@ -55,12 +54,12 @@ pub async fn cast(
     };
     let mut taught = false;
     loop {
-        match remote_commands::send(platform, &server, &request).await? {
+        match remote_commands::send(&spells.worlds, &server, &request).await? {
             OutsideReply::Done => return Ok(()),
             OutsideReply::Refused { code, message } => match &revision {
                 // The world has not loaded this revision yet.
                 Some((revision, channel)) if code == "no_such_spell" && !taught => {
-                    teach::teach(platform, &server, revision, *channel).await?;
+                    teach::teach(spells, &server, revision, *channel).await?;
                     taught = true;
                 }
                 _ => return Err(remote_commands::refused(&code, message)),
@@ -72,11 +71,11 @@ pub async fn cast(
 /// The spell's name in worlds, and the revision to teach; no revision for a spell of
 /// the world's own game.
 async fn choose(
-    platform: &Platform,
+    spells: &Spells,
     actor: &Principal,
     request: &CastRequest,
 ) -> Result<(String, Option<(RevisionInfo, SpellChannel)>), ApiError> {
-    let db = platform.db();
+    let db = &spells.core.db;
     let spell_id = &request.spell_id;
     let Some(spell) = drafts::find(db, spell_id).await? else {
         // The world's game may include this spell.

@@ -6,13 +6,14 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
 use super::drafts;
-use super::{Principal, unknown_revision, unknown_spell};
-use crate::Platform;
+use super::{unknown_revision, unknown_spell};
 use crate::api::{RevisionInfo, RevisionList, SpellChannel, SpellFile, SpellManifest};
+use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::paging::Page;
+use crate::spells::Spells;
 
 const COLUMNS: &str =
     "revision_id, spell_id, parent_revision_id, channel, version, manifest_json, created_at";
@@ -37,11 +38,10 @@ pub async fn revisions(
         "spell_id = $1 AND channel <> 'draft'"
     };
     let count = format!("SELECT COUNT(*) AS total FROM revisions WHERE {filter}");
-    let total: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
+    let total: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(count))
         .bind(spell_id)
         .fetch_one(db)
-        .await?
-        .try_get("total")?;
+        .await?;
     let select = format!(
         "SELECT {COLUMNS} FROM revisions WHERE {filter} ORDER BY version DESC LIMIT $2 OFFSET $3"
     );
@@ -105,7 +105,7 @@ pub async fn find(db: &AnyPool, revision_id: &str) -> Result<Option<RevisionInfo
 /// # Errors
 /// 404 when the revision has no such file.
 pub async fn file(
-    platform: &Platform,
+    spells: &Spells,
     revision: &RevisionInfo,
     path: &str,
 ) -> Result<(SpellFile, Bytes), ApiError> {
@@ -124,7 +124,7 @@ pub async fn file(
     let files = revision.manifest.files.iter();
     let file = files.into_iter().find(|file| file.path == path);
     let file = file.ok_or_else(missing)?;
-    let bytes = platform.blobs().get(&file.sha256).await?;
+    let bytes = spells.core.blobs.get(&file.sha256).await?;
     Ok((file.clone(), bytes.ok_or_else(missing)?))
 }
 

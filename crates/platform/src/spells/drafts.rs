@@ -5,15 +5,16 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
 use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, id_of};
-use super::{Principal, unknown_spell};
-use crate::Platform;
+use super::{must_own, unknown_spell};
 use crate::api::{CreateSpellRequest, DraftCreated, SpellInfo, SpellList};
+use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::ids;
 use crate::core::paging::Page;
 use crate::core::texts;
+use crate::spells::Spells;
 
 /// Maximum number of spells per user.
 const SPELLS_PER_USER: i64 = 500;
@@ -37,11 +38,11 @@ pub struct SpellFilter {
 /// # Errors
 /// 400 for an invalid id, 409 for an id that is taken, 429 for too many spells.
 pub async fn create(
-    platform: &Platform,
+    spells: &Spells,
     actor: &Principal,
     request: &CreateSpellRequest,
 ) -> Result<DraftCreated, ApiError> {
-    let db = platform.db();
+    let db = &spells.core.db;
     let name = request
         .display_name
         .as_deref()
@@ -71,11 +72,11 @@ pub async fn create(
             spell,
         });
     }
-    let owned: i64 = sqlx::query("SELECT COUNT(*) AS owned FROM spells WHERE created_by = $1")
-        .bind(&actor.user_id)
-        .fetch_one(db)
-        .await?
-        .try_get("owned")?;
+    let owned: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) AS owned FROM spells WHERE created_by = $1")
+            .bind(&actor.user_id)
+            .fetch_one(db)
+            .await?;
     if owned >= SPELLS_PER_USER {
         return Err(ApiError::new(
             axum::http::StatusCode::TOO_MANY_REQUESTS,
@@ -86,7 +87,7 @@ pub async fn create(
             ),
         ));
     }
-    let now = platform.clock().now_ms();
+    let now = spells.core.clock.now_ms();
     let description = request.description.as_deref().unwrap_or_default();
     let inserted = sqlx::query(
         "INSERT INTO spells (spell_id, display_name, description, created_by, active_draft_rev,
@@ -102,7 +103,7 @@ pub async fn create(
     .await?;
     let spell = find(db, &spell_id).await?.ok_or_else(unknown_spell)?;
     // Another request may have created it concurrently.
-    actor.must_own(&spell.created_by)?;
+    must_own(actor, &spell.created_by)?;
     Ok(DraftCreated {
         spell_id,
         created: inserted.rows_affected() == 1,
@@ -158,11 +159,11 @@ pub async fn show(db: &AnyPool, actor: &Principal, spell_id: &str) -> Result<Spe
 /// # Errors
 /// When the database fails.
 pub async fn list(
-    platform: &Platform,
+    spells: &Spells,
     actor: &Principal,
     filter: &SpellFilter,
 ) -> Result<SpellList, sqlx::Error> {
-    let db = platform.db();
+    let db = &spells.core.db;
     let page = filter.page;
     let whose = if filter.mine {
         "created_by = $1"
@@ -175,12 +176,11 @@ pub async fn list(
     );
     let pattern = pattern(&filter.query);
     let count = format!("SELECT COUNT(*) AS total FROM spells WHERE {condition}");
-    let total: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
+    let total: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(count))
         .bind(&actor.user_id)
         .bind(&pattern)
         .fetch_one(db)
-        .await?
-        .try_get("total")?;
+        .await?;
     let select = format!(
         "SELECT {COLUMNS} FROM spells WHERE {condition}
          ORDER BY updated_at DESC, spell_id LIMIT $3 OFFSET $4"
@@ -197,7 +197,7 @@ pub async fn list(
         total: to_u32(total),
         page: page.page,
         per_page: page.per_page,
-        prompts: platform.spell_compiler().supports_prompts(),
+        prompts: spells.compiler.supports_prompts(),
     })
 }
 

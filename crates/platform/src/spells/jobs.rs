@@ -5,13 +5,14 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
-use super::{Principal, content::ENTRY, drafts, unknown_revision};
-use crate::Platform;
+use super::{content::ENTRY, drafts, must_own, unknown_revision};
 use crate::api::{BuildRequest, BuildStarted, CreateSpellRequest, JobInfo, JobStatus};
+use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::ids;
+use crate::spells::Spells;
 
 /// Duration of a worker's lease on a job; each progress note extends it.
 pub const LEASE_MS: i64 = 30_000;
@@ -51,7 +52,7 @@ pub struct Job {
 /// 400 for an empty or invalid request, 403, 409 for a draft that changed in the
 /// meantime, 429.
 pub async fn start(
-    platform: &Platform,
+    spells: &Spells,
     actor: &Principal,
     spell_id: &str,
     request: BuildRequest,
@@ -64,10 +65,10 @@ pub async fn start(
                 letters, digits, _ and -",
         ));
     }
-    let db = platform.db();
+    let db = &spells.core.db;
     let filled =
         |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
-    if filled(&request.prompt) && !platform.spell_compiler().supports_prompts() {
+    if filled(&request.prompt) && !spells.compiler.supports_prompts() {
         return Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "prompts_unavailable",
@@ -89,8 +90,8 @@ pub async fn start(
         display_name: options.and_then(|options| options.name.clone()),
         description: options.and_then(|options| options.description.clone()),
     };
-    let spell = drafts::create(platform, actor, &wanted).await?.spell;
-    actor.must_own(&spell.created_by)?;
+    let spell = drafts::create(spells, actor, &wanted).await?.spell;
+    must_own(actor, &spell.created_by)?;
     if let Some(parent) = &request.parent_revision_id {
         let known = super::content::find(db, parent).await?;
         known
@@ -114,7 +115,7 @@ pub async fn start(
     }
     check_room(db, actor).await?;
     let job_id = ids::new_id("job");
-    let now = platform.clock().now_ms();
+    let now = spells.core.clock.now_ms();
     let text = serde_json::to_string(&request).map_err(|_| {
         ApiError::bad_request(
             "invalid_options",
@@ -134,7 +135,7 @@ pub async fn start(
     .bind(now)
     .execute(db)
     .await?;
-    platform.spell_jobs().notify_one();
+    spells.jobs.notify_one();
     Ok(BuildStarted {
         job_id,
         spell_id: spell.spell_id,
@@ -254,7 +255,7 @@ pub async fn of_spell(
     spell_id: &str,
 ) -> Result<Vec<JobInfo>, ApiError> {
     let spell = drafts::show(db, actor, spell_id).await?;
-    actor.must_own(&spell.created_by)?;
+    must_own(actor, &spell.created_by)?;
     let query = format!(
         "SELECT {COLUMNS} FROM jobs WHERE draft_id = $1 ORDER BY created_at DESC, job_id LIMIT 20"
     );
@@ -270,10 +271,10 @@ pub async fn of_spell(
 ///
 /// # Errors
 /// 404 when it does not exist; 409 when it is finished.
-pub async fn cancel(platform: &Platform, actor: &Principal, job_id: &str) -> Result<Job, ApiError> {
-    let db = platform.db();
+pub async fn cancel(spells: &Spells, actor: &Principal, job_id: &str) -> Result<Job, ApiError> {
+    let db = &spells.core.db;
     show(db, actor, job_id).await?;
-    let now = platform.clock().now_ms();
+    let now = spells.core.clock.now_ms();
     let waiting = sqlx::query(
         "UPDATE jobs SET status = 'cancelled', cancel_requested = 1, updated_at = $1
          WHERE job_id = $2 AND status = 'queued'",

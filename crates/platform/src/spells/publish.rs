@@ -1,26 +1,27 @@
 //! Publishing: makes a revision the active one of a channel, notifies clients, and
 //! delivers it to running worlds.
 
-use super::{
-    Principal, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell,
-};
-use crate::Platform;
+use std::sync::Arc;
+
+use super::{content, drafts, must_own, refuse_taken_down, teach, unknown_revision, unknown_spell};
 use crate::api::{PublishSpellRequest, SpellChannel, SpellPublished};
+use crate::community::auth::Principal;
 use crate::core::error::ApiError;
+use crate::spells::Spells;
 
 /// Makes a revision the active one of a channel.
 ///
 /// # Errors
 /// 403 for another user's spell, 404 for an unknown revision.
 pub async fn publish(
-    platform: &Platform,
+    spells: &Arc<Spells>,
     actor: &Principal,
     spell_id: &str,
     request: &PublishSpellRequest,
 ) -> Result<SpellPublished, ApiError> {
-    let db = platform.db();
+    let db = &spells.core.db;
     let spell = drafts::show(db, actor, spell_id).await?;
-    actor.must_own(&spell.created_by)?;
+    must_own(actor, &spell.created_by)?;
     refuse_taken_down(&spell)?;
     let revision = content::find(db, &request.revision_id)
         .await?
@@ -41,7 +42,7 @@ pub async fn publish(
         .bind(&revision.revision_id)
         .bind(&revision.manifest.name)
         .bind(&revision.manifest.description)
-        .bind(platform.clock().now_ms())
+        .bind(spells.core.clock.now_ms())
         .bind(spell_id)
         .execute(&mut *transaction)
         .await?;
@@ -69,14 +70,16 @@ pub async fn publish(
     if channel == SpellChannel::Draft {
         // Only the creator may know about a draft.
         let maker = &published.spell.created_by;
-        platform
-            .sockets()
+        spells
+            .worlds
+            .notifier
             .send_to_user(maker, "spell.active_update", &published);
     } else {
-        platform
-            .sockets()
+        spells
+            .worlds
+            .notifier
             .broadcast("spell.active_update", &published);
     }
-    teach::teach_running_worlds(platform, &revision, channel);
+    teach::teach_running_worlds(spells, &revision, channel);
     Ok(published)
 }

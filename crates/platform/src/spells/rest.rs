@@ -1,9 +1,10 @@
 //! `/api/spells` and `/api/jobs`.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, State};
-use axum::http::request::Parts;
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -11,20 +12,20 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::drafts::SpellFilter;
-use super::{Principal, content, drafts, jobs};
-use crate::Platform;
+use super::{content, drafts, jobs};
 use crate::api::{
     BuildRequest, BuildStarted, CreateSpellRequest, DraftCreated, ErrorBody, JobInfo,
     PublishSpellRequest, RevisionList, SpellInfo, SpellList, SpellManifest, SpellPublished,
 };
-use crate::core::auth::{Role, Session};
+use crate::community::auth::{Principal, Session};
+use crate::community::sanctions::ActiveSession;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
 use crate::core::paging::{PER_PAGE, Page, PageQuery};
-use crate::moderation::ActiveSession;
+use crate::spells::Spells;
 
 /// All routes of spells.
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Spells>> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(show))
@@ -36,27 +37,6 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(spell_jobs))
         .routes(routes!(job))
         .routes(routes!(cancel))
-}
-
-/// The user, or anonymous without a session: published spells are public.
-struct OptionalPrincipal(Principal);
-
-impl FromRequestParts<Platform> for OptionalPrincipal {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        platform: &Platform,
-    ) -> Result<Self, Self::Rejection> {
-        if !parts.headers.contains_key(header::AUTHORIZATION) {
-            return Ok(Self(Principal {
-                user_id: String::new(),
-                role: Role::Player,
-            }));
-        }
-        let session = Session::from_request_parts(parts, platform).await?;
-        Ok(Self(Principal::from(&session)))
-    }
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -87,8 +67,8 @@ struct ListQuery {
     security((), ("bearer" = []))
 )]
 async fn list(
-    State(platform): State<Platform>,
-    OptionalPrincipal(actor): OptionalPrincipal,
+    State(spells): State<Arc<Spells>>,
+    actor: Principal,
     ApiQuery(query): ApiQuery<ListQuery>,
 ) -> Result<Json<SpellList>, ApiError> {
     let filter = SpellFilter {
@@ -96,7 +76,7 @@ async fn list(
         mine: query.mine.unwrap_or(false),
         page: Page::of(query.page, query.per_page, PER_PAGE)?,
     };
-    Ok(Json(drafts::list(&platform, &actor, &filter).await?))
+    Ok(Json(drafts::list(&spells, &actor, &filter).await?))
 }
 
 /// Creates a spell. Returns the existing spell if the id is already yours.
@@ -115,11 +95,11 @@ async fn list(
     security(("bearer" = []))
 )]
 async fn create(
-    State(platform): State<Platform>,
+    State(spells): State<Arc<Spells>>,
     ActiveSession(session): ActiveSession,
     OptionalJson(request): OptionalJson<CreateSpellRequest>,
 ) -> Result<(StatusCode, Json<DraftCreated>), ApiError> {
-    let created = drafts::create(&platform, &Principal::from(&session), &request).await?;
+    let created = drafts::create(&spells, &Principal::from(&session), &request).await?;
     let status = if created.created {
         StatusCode::CREATED
     } else {
@@ -140,11 +120,13 @@ async fn create(
     security((), ("bearer" = []))
 )]
 async fn show(
-    State(platform): State<Platform>,
-    OptionalPrincipal(actor): OptionalPrincipal,
+    State(spells): State<Arc<Spells>>,
+    actor: Principal,
     ApiPath(spell_id): ApiPath<String>,
 ) -> Result<Json<SpellInfo>, ApiError> {
-    Ok(Json(drafts::show(platform.db(), &actor, &spell_id).await?))
+    Ok(Json(
+        drafts::show(&spells.core.db, &actor, &spell_id).await?,
+    ))
 }
 
 /// Builds a revision in the background, from code or a prompt; creates the spell if
@@ -166,12 +148,12 @@ async fn show(
     security(("bearer" = []))
 )]
 async fn build(
-    State(platform): State<Platform>,
+    State(spells): State<Arc<Spells>>,
     ActiveSession(session): ActiveSession,
     ApiPath(spell_id): ApiPath<String>,
     ApiJson(request): ApiJson<BuildRequest>,
 ) -> Result<(StatusCode, Json<BuildStarted>), ApiError> {
-    let started = jobs::start(&platform, &Principal::from(&session), &spell_id, request).await?;
+    let started = jobs::start(&spells, &Principal::from(&session), &spell_id, request).await?;
     Ok((StatusCode::ACCEPTED, Json(started)))
 }
 
@@ -190,14 +172,14 @@ async fn build(
     security(("bearer" = []))
 )]
 async fn publish(
-    State(platform): State<Platform>,
+    State(spells): State<Arc<Spells>>,
     ActiveSession(session): ActiveSession,
     ApiPath(spell_id): ApiPath<String>,
     ApiJson(request): ApiJson<PublishSpellRequest>,
 ) -> Result<Json<SpellPublished>, ApiError> {
     let actor = Principal::from(&session);
     Ok(Json(
-        super::publish(&platform, &actor, &spell_id, &request).await?,
+        super::publish(&spells, &actor, &spell_id, &request).await?,
     ))
 }
 
@@ -215,13 +197,13 @@ async fn publish(
     security((), ("bearer" = []))
 )]
 async fn revisions(
-    State(platform): State<Platform>,
-    OptionalPrincipal(actor): OptionalPrincipal,
+    State(spells): State<Arc<Spells>>,
+    actor: Principal,
     ApiPath(spell_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<RevisionList>, ApiError> {
     let page = query.page()?;
-    let list = content::revisions(platform.db(), &actor, &spell_id, page).await?;
+    let list = content::revisions(&spells.core.db, &actor, &spell_id, page).await?;
     Ok(Json(list))
 }
 
@@ -239,12 +221,12 @@ async fn revisions(
     security((), ("bearer" = []))
 )]
 async fn manifest(
-    State(platform): State<Platform>,
-    OptionalPrincipal(actor): OptionalPrincipal,
+    State(spells): State<Arc<Spells>>,
+    actor: Principal,
     ApiPath((spell_id, revision)): ApiPath<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let revision = content::revision(platform.db(), &actor, &spell_id, &revision).await?;
+    let revision = content::revision(&spells.core.db, &actor, &spell_id, &revision).await?;
     let tag = format!("\"{}\"", revision.revision_id);
     Ok(unless_known(&headers, &tag, || {
         Json(revision.manifest).into_response()
@@ -265,13 +247,13 @@ async fn manifest(
     security((), ("bearer" = []))
 )]
 async fn file(
-    State(platform): State<Platform>,
-    OptionalPrincipal(actor): OptionalPrincipal,
+    State(spells): State<Arc<Spells>>,
+    actor: Principal,
     ApiPath((spell_id, revision, path)): ApiPath<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let revision = content::revision(platform.db(), &actor, &spell_id, &revision).await?;
-    let (file, bytes) = content::file(&platform, &revision, &path).await?;
+    let revision = content::revision(&spells.core.db, &actor, &spell_id, &revision).await?;
+    let (file, bytes) = content::file(&spells, &revision, &path).await?;
     let tag = format!("\"{}\"", file.sha256);
     Ok(unless_known(&headers, &tag, || {
         // Untrusted text: served as plain text, so that a browser never renders it as
@@ -317,13 +299,13 @@ fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Respons
     security(("bearer" = []))
 )]
 async fn spell_jobs(
-    State(platform): State<Platform>,
+    State(spells): State<Arc<Spells>>,
     session: Session,
     ApiPath(spell_id): ApiPath<String>,
 ) -> Result<Json<Vec<JobInfo>>, ApiError> {
     let actor = Principal::from(&session);
     Ok(Json(
-        jobs::of_spell(platform.db(), &actor, &spell_id).await?,
+        jobs::of_spell(&spells.core.db, &actor, &spell_id).await?,
     ))
 }
 
@@ -339,11 +321,11 @@ async fn spell_jobs(
     security((), ("bearer" = []))
 )]
 async fn job(
-    State(platform): State<Platform>,
-    OptionalPrincipal(actor): OptionalPrincipal,
+    State(spells): State<Arc<Spells>>,
+    actor: Principal,
     ApiPath(job_id): ApiPath<String>,
 ) -> Result<Json<JobInfo>, ApiError> {
-    let job = jobs::progress(platform.db(), &actor, &job_id).await?;
+    let job = jobs::progress(&spells.core.db, &actor, &job_id).await?;
     Ok(Json(job))
 }
 
@@ -360,11 +342,11 @@ async fn job(
     security(("bearer" = []))
 )]
 async fn cancel(
-    State(platform): State<Platform>,
+    State(spells): State<Arc<Spells>>,
     session: Session,
     ApiPath(job_id): ApiPath<String>,
 ) -> Result<Json<JobInfo>, ApiError> {
     let actor = Principal::from(&session);
-    let job = jobs::cancel(&platform, &actor, &job_id).await?;
+    let job = jobs::cancel(&spells, &actor, &job_id).await?;
     Ok(Json(job.info))
 }

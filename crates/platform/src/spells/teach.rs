@@ -10,10 +10,10 @@ use futures_util::StreamExt as _;
 use sqlx::Row;
 
 use super::content::{self, ENTRY};
-use crate::Platform;
 use crate::api::{RevisionInfo, SpellChannel};
 use crate::core::error::ApiError;
 use crate::fleet::WorldProcess;
+use crate::spells::Spells;
 use crate::worlds::internal::Caller;
 use crate::worlds::remote_commands;
 
@@ -34,17 +34,17 @@ pub fn name_in_worlds(spell_id: &str, channel: SpellChannel) -> String {
 /// # Errors
 /// When the world rejects it or cannot be reached.
 pub async fn teach(
-    platform: &Platform,
+    spells: &Spells,
     server: &WorldProcess,
     revision: &RevisionInfo,
     channel: SpellChannel,
 ) -> Result<(), ApiError> {
-    let spell = lesson(platform, revision, channel).await?;
+    let spell = lesson(spells, revision, channel).await?;
     let name = spell.name.clone();
     let request = OutsideRequest::Learn {
         spells: vec![spell],
     };
-    match remote_commands::send(platform, server, &request).await? {
+    match remote_commands::send(&spells.worlds, server, &request).await? {
         OutsideReply::Done => {}
         OutsideReply::Refused { code, message } => {
             return Err(remote_commands::refused(&code, message));
@@ -58,18 +58,18 @@ pub async fn teach(
     .bind(&server.spec.world_id)
     .bind(name)
     .bind(&revision.revision_id)
-    .bind(platform.clock().now_ms())
-    .execute(platform.db())
+    .bind(spells.core.clock.now_ms())
+    .execute(&spells.core.db)
     .await?;
     Ok(())
 }
 
 async fn lesson(
-    platform: &Platform,
+    spells: &Spells,
     revision: &RevisionInfo,
     channel: SpellChannel,
 ) -> Result<LearnSpell, ApiError> {
-    let (_, code) = content::file(platform, revision, ENTRY).await?;
+    let (_, code) = content::file(spells, revision, ENTRY).await?;
     let manifest = &revision.manifest;
     Ok(LearnSpell {
         name: name_in_worlds(&revision.spell_id, channel),
@@ -84,50 +84,50 @@ async fn lesson(
 
 /// After publication: makes all running worlds, and so their clients, learn the
 /// revision. Drafts are delivered only when they are cast.
-pub fn teach_running_worlds(platform: &Platform, revision: &RevisionInfo, channel: SpellChannel) {
+pub fn teach_running_worlds(spells: &Arc<Spells>, revision: &RevisionInfo, channel: SpellChannel) {
     if channel == SpellChannel::Draft {
         return;
     }
     let revision = revision.clone();
-    for_each_running(platform, move |platform, server| {
+    for_each_running(spells, move |spells, server| {
         let revision = revision.clone();
-        async move { teach(&platform, &server, &revision, channel).await }
+        async move { teach(&spells, &server, &revision, channel).await }
     });
 }
 
 /// After a take-down: makes all running worlds forget the spell.
-pub fn forget_everywhere(platform: &Platform, spell_id: &str) {
+pub fn forget_everywhere(spells: &Arc<Spells>, spell_id: &str) {
     let channels = [
         SpellChannel::Stable,
         SpellChannel::Beta,
         SpellChannel::Draft,
     ];
-    let spells = channels.map(|channel| name_in_worlds(spell_id, channel));
+    let names = channels.map(|channel| name_in_worlds(spell_id, channel));
     let request = OutsideRequest::Forget {
-        spells: spells.to_vec(),
+        spells: names.to_vec(),
     };
-    for_each_running(platform, move |platform, server| {
+    for_each_running(spells, move |spells, server| {
         let request = request.clone();
         async move {
-            remote_commands::send(&platform, &server, &request).await?;
+            remote_commands::send(&spells.worlds, &server, &request).await?;
             Ok(())
         }
     });
 }
 
 /// Runs `work` for every running world, in the background.
-fn for_each_running<F, W>(platform: &Platform, work: F)
+fn for_each_running<F, W>(spells: &Arc<Spells>, work: F)
 where
-    F: Fn(Platform, Arc<WorldProcess>) -> W + Send + Sync + 'static,
+    F: Fn(Arc<Spells>, Arc<WorldProcess>) -> W + Send + Sync + 'static,
     W: Future<Output = Result<(), ApiError>> + Send,
 {
-    let platform = platform.clone();
+    let spells = spells.clone();
     tokio::spawn(async move {
-        let running = platform.fleet().running();
+        let running = spells.fleet.running();
         futures_util::stream::iter(running)
             .for_each_concurrent(CONCURRENT_WORLDS_MAX, |server| {
                 let world = server.spec.world_id.clone();
-                let working = work(platform.clone(), server);
+                let working = work(spells.clone(), server);
                 async move {
                     if let Err(error) = working.await {
                         // Most worlds do not allow spells; a later cast reports the reason.
@@ -145,7 +145,7 @@ where
 /// # Errors
 /// When the database fails.
 pub async fn learned(
-    State(platform): State<Platform>,
+    State(spells): State<Arc<Spells>>,
     Caller(server): Caller,
 ) -> Result<Json<Vec<LearnSpell>>, ApiError> {
     let limit = i64::try_from(LEARNED_MAX).unwrap_or(i64::MAX);
@@ -157,7 +157,7 @@ pub async fn learned(
     )
     .bind(&server.spec.world_id)
     .bind(limit)
-    .fetch_all(platform.db())
+    .fetch_all(&spells.core.db)
     .await?;
     let mut lessons = Vec::new();
     for row in rows {
@@ -171,10 +171,10 @@ pub async fn learned(
             // A draft is learned again when its creator casts it.
             Some(_) => continue,
         };
-        let Some(revision) = content::find(platform.db(), &active).await? else {
+        let Some(revision) = content::find(&spells.core.db, &active).await? else {
             continue;
         };
-        match lesson(&platform, &revision, channel).await {
+        match lesson(&spells, &revision, channel).await {
             Ok(lesson) => lessons.push(lesson),
             Err(error) => tracing::warn!(%error, name, "could not load a learned spell"),
         }

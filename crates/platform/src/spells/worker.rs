@@ -10,9 +10,9 @@ use tokio::time::{interval, sleep};
 
 use super::build::{self, BuildError};
 use super::jobs::{self, ATTEMPTS_MAX, AttemptResult, Job, LEASE_MS, ProgressReport};
-use crate::Platform;
 use crate::api::{RevisionInfo, SpellManifest};
 use crate::core::ids;
+use crate::spells::Spells;
 
 /// Number of concurrent builds.
 const WORKERS: usize = 2;
@@ -50,19 +50,19 @@ struct RevisionReady<'a> {
 }
 
 /// Runs the workers until dropped.
-pub async fn run(platform: Platform) {
-    let workers = (0..WORKERS).map(|_| work(platform.clone(), ids::new_id("worker")));
+pub async fn run(spells: Arc<Spells>) {
+    let workers = (0..WORKERS).map(|_| work(spells.clone(), ids::new_id("worker")));
     futures_util::future::join_all(workers).await;
 }
 
-async fn work(platform: Platform, owner: String) {
+async fn work(spells: Arc<Spells>, owner: String) {
     let _release = ReleaseOnDrop {
-        platform: platform.clone(),
+        spells: spells.clone(),
         owner: owner.clone(),
     };
     let mut polls = 0_u32;
     loop {
-        let (db, now) = (platform.db(), platform.clock().now_ms());
+        let (db, now) = (&spells.core.db, spells.core.clock.now_ms());
         if polls.is_multiple_of(CLEANUP_EVERY_POLLS)
             && let Err(error) = jobs::delete_old(db, now).await
         {
@@ -70,9 +70,9 @@ async fn work(platform: Platform, owner: String) {
         }
         polls = polls.wrapping_add(1);
         match jobs::claim(db, &owner, now).await {
-            Ok(Some(job)) => BuildRun::new(&platform, &owner, job).run().await,
+            Ok(Some(job)) => BuildRun::new(&spells, &owner, job).run().await,
             Ok(None) => {
-                let notified = platform.spell_jobs().notified();
+                let notified = spells.jobs.notified();
                 let _ = tokio::time::timeout(POLL_INTERVAL, notified).await;
             }
             Err(error) => {
@@ -86,35 +86,35 @@ async fn work(platform: Platform, owner: String) {
 /// Releases a worker's job when the worker is dropped in the middle of it, so that
 /// the next worker need not wait for the lease to expire.
 struct ReleaseOnDrop {
-    platform: Platform,
+    spells: Arc<Spells>,
     owner: String,
 }
 
 impl Drop for ReleaseOnDrop {
     fn drop(&mut self) {
-        let (platform, owner) = (self.platform.clone(), self.owner.clone());
+        let (spells, owner) = (self.spells.clone(), self.owner.clone());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         runtime.spawn(async move {
             // The database may be closed already; then the lease expires.
-            let _ = jobs::release(platform.db(), &owner).await;
+            let _ = jobs::release(&spells.core.db, &owner).await;
         });
     }
 }
 
 struct BuildRun<'a> {
-    platform: &'a Platform,
+    spells: &'a Spells,
     owner: &'a str,
     job: Job,
     logs: Vec<String>,
 }
 
 impl<'a> BuildRun<'a> {
-    fn new(platform: &'a Platform, owner: &'a str, job: Job) -> Self {
+    fn new(spells: &'a Spells, owner: &'a str, job: Job) -> Self {
         let logs = job.info.logs.clone();
         Self {
-            platform,
+            spells,
             owner,
             job,
             logs,
@@ -124,7 +124,7 @@ impl<'a> BuildRun<'a> {
     async fn run(mut self) {
         let outcome = self.stages().await;
         let attempts = self.job.info.attempts;
-        let now = self.platform.clock().now_ms();
+        let now = self.spells.core.clock.now_ms();
         let (result, message) = match outcome {
             Ok(revision) => return self.notify_ready(&revision),
             Err(BuildError::Cancelled) => (
@@ -166,7 +166,7 @@ impl<'a> BuildRun<'a> {
     }
 
     async fn stages(&mut self) -> Result<RevisionInfo, BuildError> {
-        let compiler = self.platform.spell_compiler().clone();
+        let compiler = self.spells.compiler.clone();
         let spell_id = self.job.info.spell_id.clone();
         if self.job.info.attempts > ATTEMPTS_MAX {
             let why = "the worker died in every attempt";
@@ -181,7 +181,7 @@ impl<'a> BuildRun<'a> {
         self.log("the code compiles".to_owned());
         self.enter_stage("finalize", 85).await?;
         self.log("done".to_owned());
-        build::finalize(self.platform, self.owner, &self.job, assembled, &self.logs).await
+        build::finalize(self.spells, self.owner, &self.job, assembled, &self.logs).await
     }
 
     /// Runs the only stage that may take long: extends the lease, and stops when the
@@ -193,8 +193,8 @@ impl<'a> BuildRun<'a> {
         let mut lines = Vec::new();
         let prepared = {
             let mut say = |line| lines.push(line);
-            let (platform, job, owner) = (self.platform, &self.job, self.owner);
-            let preparing = build::prepare(platform, compiler, job, &mut say);
+            let (spells, job, owner) = (self.spells, &self.job, self.owner);
+            let preparing = build::prepare(spells, compiler, job, &mut say);
             let mut preparing = std::pin::pin!(preparing);
             let third = Duration::from_millis(LEASE_MS.unsigned_abs() / 3);
             let mut renew = interval(third.min(Duration::from_secs(2)));
@@ -203,8 +203,8 @@ impl<'a> BuildRun<'a> {
                     prepared = preparing.as_mut() => break prepared,
                     _ = renew.tick() => {
                         let report = ProgressReport { stage: "prepare", progress_pct: 5, logs: &self.logs };
-                        let now = platform.clock().now_ms();
-                        if !jobs::report_progress(platform.db(), owner, &job.info.job_id, &report, now).await? {
+                        let now = spells.core.clock.now_ms();
+                        if !jobs::report_progress(&spells.core.db, owner, &job.info.job_id, &report, now).await? {
                             return Err(BuildError::Cancelled);
                         }
                     }
@@ -221,9 +221,9 @@ impl<'a> BuildRun<'a> {
             progress_pct: pct,
             logs: &self.logs,
         };
-        let now = self.platform.clock().now_ms();
+        let now = self.spells.core.clock.now_ms();
         let job_id = &self.job.info.job_id;
-        if !jobs::report_progress(self.platform.db(), self.owner, job_id, &report, now).await? {
+        if !jobs::report_progress(&self.spells.core.db, self.owner, job_id, &report, now).await? {
             return Err(BuildError::Cancelled);
         }
         let message = match stage {
@@ -242,7 +242,7 @@ impl<'a> BuildRun<'a> {
     }
 
     async fn finish(&self, result: AttemptResult<'_>, now: i64) {
-        let (db, job_id) = (self.platform.db(), &self.job.info.job_id);
+        let (db, job_id) = (&self.spells.core.db, &self.job.info.job_id);
         let finished = jobs::finish_attempt(db, self.owner, job_id, &self.logs, result, now).await;
         if let Err(error) = finished {
             // The lease will expire, and another worker restarts the job.
@@ -268,7 +268,7 @@ impl<'a> BuildRun<'a> {
             message,
             extras,
         };
-        let sockets = self.platform.sockets();
+        let sockets = &self.spells.worlds.notifier;
         sockets.send_to_user(&self.job.created_by, "job.progress", &progress);
     }
 
@@ -287,8 +287,9 @@ impl<'a> BuildRun<'a> {
             channel: "draft",
             manifest: &revision.manifest,
         };
-        self.platform
-            .sockets()
+        self.spells
+            .worlds
+            .notifier
             .broadcast("spell.revision_ready", &ready);
     }
 }

@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use frolic_package::Limits;
 
 use super::{COLUMNS, WorldRow};
-use crate::Platform;
 use crate::api::WorldInfo;
+use crate::community::auth::Principal;
 use crate::core::error::ApiError;
-use crate::spells::Principal;
+use crate::worlds::Worlds;
 use crate::worlds::remote_commands;
 
 /// Worlds in the list.
@@ -26,7 +26,7 @@ static ALLOWED: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
 ///
 /// # Errors
 /// When the database or the blob store fails.
-pub async fn of(platform: &Platform, actor: &Principal) -> Result<Vec<WorldInfo>, ApiError> {
+pub async fn of(worlds: &Worlds, actor: &Principal) -> Result<Vec<WorldInfo>, ApiError> {
     let query = format!(
         "SELECT {COLUMNS} FROM worlds WHERE owner_id = $1
            OR world_id IN (SELECT world_id FROM world_helpers WHERE user_id = $1)
@@ -36,22 +36,22 @@ pub async fn of(platform: &Platform, actor: &Principal) -> Result<Vec<WorldInfo>
     let rows = sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(&actor.user_id)
         .bind(LIST_MAX)
-        .fetch_all(platform.db())
+        .fetch_all(&worlds.core.db)
         .await?;
     let mut castable = Vec::new();
     for row in &rows {
         let world = WorldRow::read(row)?;
-        let allowed = remote_commands::is_trusted(platform, actor, &world).await?
-            || remote_commands::plays_in(platform, actor, &world).await?;
-        if allowed && allows_spells(platform, &world.spec.revision).await? {
-            castable.push(world.info(platform));
+        let allowed = remote_commands::is_trusted(worlds, actor, &world).await?
+            || remote_commands::plays_in(worlds, actor, &world).await?;
+        if allowed && allows_spells(worlds, &world.spec.revision).await? {
+            castable.push(world.info(worlds));
         }
     }
     Ok(castable)
 }
 
 /// Whether a package allows spells.
-async fn allows_spells(platform: &Platform, revision: &str) -> Result<bool, ApiError> {
+async fn allows_spells(worlds: &Worlds, revision: &str) -> Result<bool, ApiError> {
     let known = {
         let allowed = ALLOWED.lock().unwrap_or_else(PoisonError::into_inner);
         allowed
@@ -61,7 +61,7 @@ async fn allows_spells(platform: &Platform, revision: &str) -> Result<bool, ApiE
     if let Some(known) = known {
         return Ok(known);
     }
-    let Some(archive) = platform.blobs().get(revision).await? else {
+    let Some(archive) = worlds.core.blobs.get(revision).await? else {
         return Ok(false);
     };
     let read = move || frolic_package::manifest_of(&archive, &Limits::default());

@@ -3,12 +3,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Json;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::request::Parts;
 use frolic_fleet_api::console::{
     ConsoleLine, ConsoleReport, FromClients, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX, ScriptFigures,
 };
@@ -17,17 +16,16 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::Platform;
-use crate::admin::Admin;
 use crate::api::{
     ConsoleClient, ConsoleEntry, ConsolePage, ConsoleScript, ConsoleWorld, ErrorBody,
 };
 use crate::catalog::games;
-use crate::core::auth::Session;
+use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
-use crate::fleet::WorldProcess;
+use crate::fleet::{Fleet, WorldProcess};
+use crate::worlds::Worlds;
 use crate::worlds::internal::Caller;
 
 /// Worlds whose console is stored; the one without reports for the longest time is dropped first.
@@ -112,7 +110,7 @@ impl Consoles {
     }
 
     /// The lines of a game after the number `after`, and the resource usage of its worlds.
-    fn page(&self, platform: &Platform, game: &games::GameRow, after: u64) -> ConsolePage {
+    fn page(&self, fleet: &Fleet, game: &games::GameRow, after: u64) -> ConsolePage {
         let inner = self.inner();
         // Numbers restart with the process, so a number of an earlier process reads from the start.
         let after = if after > inner.last { 0 } else { after };
@@ -122,7 +120,7 @@ impl Consoles {
             if world.game_id != game.game_id {
                 continue;
             }
-            let server = platform.fleet().server(world_id);
+            let server = fleet.server(world_id);
             worlds.push(ConsoleWorld {
                 world_id: world_id.clone(),
                 room_code: world.room_code.clone(),
@@ -335,40 +333,18 @@ fn entry(world_id: &str, world: &WorldConsole, stored: &StoredLine) -> ConsoleEn
 
 /// `POST /internal/worlds/{id}/console`.
 pub async fn report(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
     ApiJson(report): ApiJson<ConsoleReport>,
 ) -> StatusCode {
-    let now = platform.clock().now_ms();
+    let now = worlds.core.clock.now_ms();
     let game_id = &server.spec.game_id;
-    platform
-        .recorder()
+    worlds
+        .catalog
+        .recorder
         .record_lines(game_id, &report.lines, now);
-    platform.consoles().take(&server, report, now);
+    worlds.consoles.take(&server, report, now);
     StatusCode::NO_CONTENT
-}
-
-/// Callers that may read a console: an operator, or the game's creator with a session.
-pub enum Reader {
-    /// Authenticated with ADMIN_TOKEN or as an admin.
-    Operator,
-    /// Authenticated with a session.
-    Person(String),
-}
-
-impl FromRequestParts<Platform> for Reader {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        platform: &Platform,
-    ) -> Result<Self, Self::Rejection> {
-        if Admin::from_request_parts(parts, platform).await.is_ok() {
-            return Ok(Reader::Operator);
-        }
-        let session = Session::from_request_parts(parts, platform).await?;
-        Ok(Reader::Person(session.user_id))
-    }
 }
 
 /// Query of `GET /api/games/{id}/console`.
@@ -380,7 +356,7 @@ pub struct PageQuery {
 }
 
 /// REST routes of the console.
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     OpenApiRouter::new().routes(routes!(page))
 }
 
@@ -402,28 +378,25 @@ pub fn routes() -> OpenApiRouter<Platform> {
     )
 )]
 pub async fn page(
-    State(platform): State<Platform>,
-    reader: Reader,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath(game_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<ConsolePage>, ApiError> {
-    let game = games::find(platform.db(), &game_id).await?;
-    let visible = game.filter(|game| match &reader {
-        Reader::Operator => true,
-        Reader::Person(user_id) => game.open_to(user_id),
-    });
-    let game = visible.ok_or_else(games::unknown_game)?;
-    if let Reader::Person(user_id) = &reader
-        && *user_id != game.creator_id
-    {
+    let game = games::find(&worlds.core.db, &game_id).await?;
+    principal.require_login()?;
+    let game = game
+        .filter(|game| principal.is_admin() || game.open_to(&principal.user_id))
+        .ok_or_else(games::unknown_game)?;
+    if !principal.owns(&game.creator_id) {
         return Err(ApiError::forbidden(
             "only the creator of this game and operators may see its console",
         ));
     }
-    let now = platform.clock().now_ms();
-    platform.consoles().watch(&game.game_id, now);
-    Ok(Json(platform.consoles().page(
-        &platform,
+    let now = worlds.core.clock.now_ms();
+    worlds.consoles.watch(&game.game_id, now);
+    Ok(Json(worlds.consoles.page(
+        &worlds.fleet,
         &game,
         query.after,
     )))

@@ -13,6 +13,7 @@ pub mod reservations;
 pub use forget::forget_player;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
@@ -25,11 +26,11 @@ use frolic_protocol::{Args, Value};
 use serde::{Deserialize, Serialize};
 use sqlx::{AnyConnection, Row};
 
-use crate::Platform;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::core::settings::DatastoreSettings;
-use crate::socketio::Audience;
+use crate::worlds::Worlds;
+use crate::worlds::events::Audience;
 use crate::worlds::internal::Caller;
 use crate::worlds::log;
 
@@ -84,7 +85,7 @@ struct Usage {
 /// 400 for a malformed batch, 409 for writes of a process that was replaced, 500 when the database
 /// fails. Nothing of the batch is applied in case of an error.
 pub async fn handle(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
     ApiJson(batch): ApiJson<StoreBatch>,
 ) -> Result<Json<StoreAnswers>, ApiError> {
@@ -96,8 +97,9 @@ pub async fn handle(
     let (began, spec) = (Instant::now(), &server.spec);
     log::check_store_batch(&batch, spec.persistent)?;
     let allowed = server.take_store_requests(batch.requests.len());
-    platform
-        .metrics()
+    worlds
+        .core
+        .metrics
         .store_requests
         .add(batch.requests.len() as u64);
     if !allowed {
@@ -113,18 +115,18 @@ pub async fn handle(
     }
     let writes = batch.requests.iter().any(|request| request.action.writes());
     let (answers, kept) = if writes {
-        let reservations = platform.store_reservations();
+        let reservations = &worlds.reservations;
         let actions: Vec<&StoreAction> = batch.requests.iter().map(|r| &r.action).collect();
         reservations
             .wait(&spec.game_id, &spec.world_id, &actions)
             .await;
-        let mut transaction = crate::core::db::begin(platform.db()).await?;
+        let mut transaction = crate::core::db::begin(&worlds.core.db).await?;
         let usage = lock(&mut transaction, &spec.game_id).await?;
-        let now_ms = platform.clock().now_ms();
+        let now_ms = worlds.core.clock.now_ms();
         let mut game = Game {
             connection: &mut transaction,
             game_id: &spec.game_id,
-            limits: &platform.settings().datastore,
+            limits: &worlds.core.settings.datastore,
             usage,
             now_ms,
         };
@@ -132,9 +134,9 @@ pub async fn handle(
         let kept =
             log::record_store_batch(&mut transaction, &spec.world_id, &batch, now_ms).await?;
         let stored = transaction.commit_as((answers, kept)).await?;
-        platform.write_health().committed();
+        worlds.core.write_health.committed();
         let (answers, kept) = stored.into_inner();
-        publish_ops(&platform, &spec.world_id, &batch, began);
+        publish_ops(&worlds, &spec.world_id, &batch, began);
         for (request, answer) in batch.requests.iter().zip(&answers) {
             if let StoreAction::Swap { at, .. } = &request.action {
                 let first = answer.result.as_ref().ok().and_then(|args| args.0.first());
@@ -144,13 +146,13 @@ pub async fn handle(
         }
         (answers, Some(kept))
     } else {
-        let mut connection = platform.db().acquire().await?;
+        let mut connection = worlds.core.db.acquire().await?;
         let mut game = Game {
             connection: &mut connection,
             game_id: &spec.game_id,
-            limits: &platform.settings().datastore,
+            limits: &worlds.core.settings.datastore,
             usage: Usage::default(),
-            now_ms: platform.clock().now_ms(),
+            now_ms: worlds.core.clock.now_ms(),
         };
         let mut answers = Vec::new();
         for request in &batch.requests {
@@ -163,12 +165,13 @@ pub async fn handle(
 }
 
 /// Sends the operations that were committed with the writes to remote followers of the world.
-fn publish_ops(platform: &Platform, world_id: &str, batch: &StoreBatch, began: Instant) {
+fn publish_ops(worlds: &Worlds, world_id: &str, batch: &StoreBatch, began: Instant) {
     if !batch.ops.is_empty() {
         let followers = Audience::of(world_id, batch.near_only);
-        platform.sockets().send_ops(&followers, &batch.ops);
-        platform
-            .metrics()
+        worlds.notifier.send_ops(&followers, &batch.ops);
+        worlds
+            .core
+            .metrics
             .world_persisted(began.elapsed(), batch.ops.len(), 0);
     }
 }

@@ -1,6 +1,8 @@
 //! Helpers: users whom the owner of a world allows to enter it while it is private, to cast into it
 //! and edit it without playing there, and to clear it.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,21 +10,21 @@ use sqlx::{AnyPool, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Asker;
 use super::rest::{owned, owned_to_edit};
-use crate::Platform;
 use crate::api::{ErrorBody, WorldHelper, WorldHelpers};
+use crate::community::auth::Principal;
 use crate::community::profiles::unknown_user;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiPath;
 use crate::core::names;
+use crate::worlds::Worlds;
 use crate::worlds::join::access;
 
 /// Helpers per world.
 const HELPERS_MAX: i64 = 50;
 
 /// Routes of helpers.
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(allow, disallow))
@@ -56,12 +58,12 @@ pub async fn is_helper(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bo
     security(("bearer" = []))
 )]
 async fn list(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath(world_id): ApiPath<String>,
 ) -> Result<Json<WorldHelpers>, ApiError> {
-    owned(&platform, &asker, &world_id).await?;
-    Ok(Json(of_world(platform.db(), &world_id).await?))
+    owned(&worlds, &principal, &world_id).await?;
+    Ok(Json(of_world(&worlds.core.db, &world_id).await?))
 }
 
 /// Adds a helper, who may cast into your world and edit it without playing there
@@ -82,12 +84,12 @@ async fn list(
     security(("bearer" = []))
 )]
 async fn allow(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath((world_id, username)): ApiPath<(String, String)>,
 ) -> Result<Json<WorldHelpers>, ApiError> {
-    owned_to_edit(&platform, &asker, &world_id).await?;
-    let db = platform.db();
+    owned_to_edit(&worlds, &principal, &world_id).await?;
+    let db = &worlds.core.db;
     let user_id = user_named(db, &username).await?;
     let mut transaction = crate::core::db::begin(db).await?;
     sqlx::query(
@@ -96,15 +98,14 @@ async fn allow(
     )
     .bind(&world_id)
     .bind(&user_id)
-    .bind(platform.clock().now_ms())
+    .bind(worlds.core.clock.now_ms())
     .execute(&mut *transaction)
     .await?;
     let count: i64 =
-        sqlx::query("SELECT COUNT(*) AS helpers FROM world_helpers WHERE world_id = $1")
+        sqlx::query_scalar("SELECT COUNT(*) AS helpers FROM world_helpers WHERE world_id = $1")
             .bind(&world_id)
             .fetch_one(&mut *transaction)
-            .await?
-            .try_get("helpers")?;
+            .await?;
     if count > HELPERS_MAX {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
@@ -133,12 +134,12 @@ async fn allow(
     security(("bearer" = []))
 )]
 async fn disallow(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath((world_id, username)): ApiPath<(String, String)>,
 ) -> Result<Json<WorldHelpers>, ApiError> {
-    let world = owned(&platform, &asker, &world_id).await?;
-    let db = platform.db();
+    let world = owned(&worlds, &principal, &world_id).await?;
+    let db = &worlds.core.db;
     let user_id = user_named(db, &username).await?;
     sqlx::query("DELETE FROM world_helpers WHERE world_id = $1 AND user_id = $2")
         .bind(&world_id)
@@ -148,7 +149,10 @@ async fn disallow(
     // A block did not concern them while they were a helper.
     if access::is_blocked(db, world.owner_id(), &user_id).await? {
         let now = tokio::time::Instant::now();
-        platform.expulsions().block(world.owner_id(), &user_id, now);
+        worlds
+            .community
+            .expulsions
+            .block(world.owner_id(), &user_id, now);
     }
     Ok(Json(of_world(db, &world_id).await?))
 }

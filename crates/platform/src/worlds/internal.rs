@@ -10,19 +10,20 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use frolic_fleet_api::console::ClientPrints;
 use frolic_fleet_api::process::{
-    Expelled, Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot,
+    AskBlocks, BLOCKS_MAX, Expelled, Heartbeat, HeartbeatReply, PlayerBlocks, ServerReady,
+    ServerStopped, WorldBoot,
 };
-use sqlx::AnyPool;
+use sqlx::{AnyPool, Row};
 
-use crate::Platform;
 use crate::catalog::games;
+use crate::community::auth::bearer;
 use crate::community::expulsions::Expulsion;
-use crate::core::auth::bearer;
+use crate::core::Provides;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
-use crate::fleet::WorldProcess;
-use crate::fleet::lease;
+use crate::fleet::{self, WorldProcess, lease};
 use crate::worlds;
+use crate::worlds::Worlds;
 use crate::worlds::join::access;
 
 /// Characters of a stop reason that are logged.
@@ -31,13 +32,11 @@ const REASON_CHARS_MAX: usize = 200;
 /// An authenticated game server.
 pub struct Caller(pub Arc<WorldProcess>);
 
-impl FromRequestParts<Platform> for Caller {
+impl<S: Provides<Worlds>> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        platform: &Platform,
-    ) -> Result<Self, Self::Rejection> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        let worlds = state.provide();
         // The same error for unknown worlds and wrong tokens, so that worlds cannot be probed. A
         // process that was replaced ends when it receives this error.
         let refused = || {
@@ -46,12 +45,12 @@ impl FromRequestParts<Platform> for Caller {
                 "this token does not belong to the current process of this world",
             )
         };
-        let Path(world_id) = Path::<String>::from_request_parts(parts, platform)
+        let Path(world_id) = Path::<String>::from_request_parts(parts, state)
             .await
             .map_err(|_| refused())?;
         let token = bearer(&parts.headers)?;
-        platform
-            .fleet()
+        worlds
+            .fleet
             .server(&world_id)
             .filter(|server| server.accepts_token(token))
             .map(Caller)
@@ -64,15 +63,15 @@ impl FromRequestParts<Platform> for Caller {
 /// # Errors
 /// 404 when the world was deleted in the meantime.
 pub async fn boot(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
 ) -> Result<Json<WorldBoot>, ApiError> {
-    let world = worlds::find(platform.db(), &server.spec.world_id)
+    let world = worlds::find(&worlds.core.db, &server.spec.world_id)
         .await?
         .ok_or_else(worlds::unknown_world)?;
-    let game = games::find(platform.db(), &world.spec.game_id).await?;
+    let game = games::find(&worlds.core.db, &world.spec.game_id).await?;
     let client_prints = ClientPrints {
-        everybody: prints_wanted(&platform, &server),
+        everybody: prints_wanted(&worlds, &server),
         creator_id: game.map(|game| game.creator_id).unwrap_or_default(),
     };
     Ok(Json(WorldBoot {
@@ -85,7 +84,7 @@ pub async fn boot(
         epoch: server.epoch(),
         persistent: world.spec.persistent,
         client_prints,
-        filter_chat: platform.settings().text_filter,
+        filter_chat: worlds.core.settings.text_filter,
     }))
 }
 
@@ -94,11 +93,12 @@ pub async fn boot(
 /// # Errors
 /// 404 when the package no longer exists.
 pub async fn package(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
 ) -> Result<Response, ApiError> {
-    let archive = platform
-        .blobs()
+    let archive = worlds
+        .core
+        .blobs
         .get(&server.revision())
         .await?
         .ok_or_else(|| {
@@ -112,13 +112,13 @@ pub async fn package(
 /// # Errors
 /// 409 when this server is no longer expected.
 pub async fn ready(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
     ApiJson(ready): ApiJson<ServerReady>,
 ) -> Result<StatusCode, ApiError> {
     // Stored first, so that the next control plane finds every process that players can reach.
     let world_id = &server.spec.world_id;
-    lease::ready(platform.db(), world_id, server.epoch(), &ready).await?;
+    lease::ready(&worlds.core.db, world_id, server.epoch(), &ready).await?;
     if server.ready(ready) {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -132,50 +132,53 @@ pub async fn ready(
 
 /// Whether client scripts report their output: the creator has the console open, or the setting
 /// enables it for all games.
-fn prints_wanted(platform: &Platform, server: &WorldProcess) -> bool {
-    let now = platform.clock().now_ms();
-    let watched = platform.consoles().is_watched(&server.spec.game_id, now);
-    platform.settings().client_prints || watched
+fn prints_wanted(worlds: &Worlds, server: &WorldProcess) -> bool {
+    let now = worlds.core.clock.now_ms();
+    let watched = worlds.consoles.is_watched(&server.spec.game_id, now);
+    worlds.core.settings.client_prints || watched
 }
 
 /// `POST /internal/worlds/{id}/heartbeat`.
 ///
 /// 401 and 400 when the caller or the body is invalid.
 pub async fn heartbeat(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
     ApiJson(beat): ApiJson<Heartbeat>,
 ) -> Result<Json<HeartbeatReply>, ApiError> {
     let players_before = server.players();
     let action = server.heartbeat(&beat);
     if beat.players != players_before {
-        platform.catalog_cache().players_changed();
-        let now = platform.clock().now_ms();
+        worlds.catalog.cache.players_changed();
+        let now = worlds.core.clock.now_ms();
         let world_id = &server.spec.world_id;
-        let db = platform.db();
-        let noted = worlds::set_player_count(db, world_id, beat.players, Some(now)).await;
+        let db = &worlds.core.db;
+        let noted = fleet::set_player_count(db, world_id, beat.players, Some(now)).await;
         // A world continues while the database is unavailable.
         if let Err(error) = noted {
             tracing::warn!(world_id, %error, "could not store the player count");
         }
     }
-    let expelled = expelled(&platform, &server.spec.world_id).await;
+    let expelled = expelled(&worlds, &server.spec.world_id).await;
     Ok(Json(HeartbeatReply {
         action,
         expelled,
-        prints_wanted: prints_wanted(&platform, &server),
+        prints_wanted: prints_wanted(&worlds, &server),
     }))
 }
 
 /// The players that a world must disconnect.
-async fn expelled(platform: &Platform, world_id: &str) -> Vec<Expelled> {
-    let recent = platform.expulsions().recent(tokio::time::Instant::now());
+async fn expelled(worlds: &Worlds, world_id: &str) -> Vec<Expelled> {
+    let recent = worlds
+        .community
+        .expulsions
+        .recent(tokio::time::Instant::now());
     let (blocks, suspensions): (Vec<_>, Vec<_>) =
         recent.into_iter().partition(|one| one.owner_id.is_some());
     // Suspensions are sent even while the database is unavailable.
     let mut expelled: Vec<_> = suspensions.into_iter().map(|one| one.expelled).collect();
     // Blocks that were not looked up are sent with the next heartbeat.
-    if let Err(error) = add_blocked(platform.db(), world_id, blocks, &mut expelled).await {
+    if let Err(error) = add_blocked(&worlds.core.db, world_id, blocks, &mut expelled).await {
         tracing::warn!(world_id, %error, "could not look up blocks");
     }
     expelled
@@ -207,7 +210,7 @@ async fn add_blocked(
 
 /// `POST /internal/worlds/{id}/stopped`.
 pub async fn stopped(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
     ApiJson(stopped): ApiJson<ServerStopped>,
 ) -> StatusCode {
@@ -217,6 +220,27 @@ pub async fn stopped(
         reason,
         "game server is stopping by itself"
     );
-    platform.fleet().stop(&server.spec.world_id);
+    worlds.fleet.stop(&server.spec.world_id);
     StatusCode::NO_CONTENT
+}
+
+/// `POST /internal/worlds/{id}/blocks`: the users whom a player has blocked.
+///
+/// # Errors
+/// When the database fails.
+pub async fn blocks(
+    State(worlds): State<Arc<Worlds>>,
+    _: Caller,
+    ApiJson(request): ApiJson<AskBlocks>,
+) -> Result<Json<PlayerBlocks>, ApiError> {
+    let rows = sqlx::query("SELECT blocked_id FROM blocks WHERE user_id = $1 LIMIT $2")
+        .bind(&request.player_id)
+        .bind(i64::try_from(BLOCKS_MAX).unwrap_or(i64::MAX))
+        .fetch_all(&worlds.core.db)
+        .await?;
+    let player_ids = rows
+        .iter()
+        .map(|row| row.try_get("blocked_id"))
+        .collect::<Result<_, _>>()?;
+    Ok(Json(PlayerBlocks { player_ids }))
 }

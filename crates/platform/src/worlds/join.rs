@@ -9,6 +9,7 @@ mod pending;
 mod place;
 mod prefer;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Json;
@@ -21,17 +22,17 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::Platform;
 use crate::api::{ErrorBody, JoinProgress, JoinRequest, JoinResponse};
 use crate::catalog::recorder;
+use crate::community::auth::Session;
 use crate::community::profiles;
-use crate::core::auth::Session;
+use crate::community::sanctions::{self, ActiveSession};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::core::ids;
 use crate::fleet::Placement;
 use crate::fleet::address;
-use crate::moderation::{self, ActiveSession};
+use crate::worlds::Worlds;
 use crate::worlds::log;
 
 use self::matchmaker::{Matchmaker, WaitPolicy};
@@ -45,12 +46,12 @@ const WAIT_S_MAX: u64 = 20;
 const WAIT_S: u64 = 10;
 
 /// Routes that are rate-limited per address (`limits.rs`).
-pub fn rated_routes() -> OpenApiRouter<Platform> {
+pub fn rated_routes() -> OpenApiRouter<Arc<Worlds>> {
     OpenApiRouter::new().routes(routes!(join))
 }
 
 /// Routes for polling and cancelling a pending join.
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     OpenApiRouter::new().routes(routes!(progress, give_up))
 }
 
@@ -76,20 +77,18 @@ pub fn routes() -> OpenApiRouter<Platform> {
     security(("bearer" = []))
 )]
 async fn join(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     ActiveSession(session): ActiveSession,
     headers: HeaderMap,
     OptionalJson(request): OptionalJson<JoinRequest>,
 ) -> Result<Response, ApiError> {
     let target = Target::of(request)?;
-    let target = place::follow(&platform, &session, target).await?;
+    let target = place::follow(&worlds, &session, target).await?;
     let preference = Preference::of(&headers);
     let wait = preference.wait.min(Duration::from_secs(WAIT_S_MAX));
     if preference.respond_async {
-        let pending = platform
-            .pending_joins()
-            .begin(&platform, &session, target)?;
-        return answer(&platform, session, &headers, &pending, wait, 0).await;
+        let pending = worlds.pending_joins.begin(&worlds, &session, target)?;
+        return answer(&worlds, session, &headers, &pending, wait, 0).await;
     }
     let policy = if preference.asked_to_wait {
         WaitPolicy::Until(wait)
@@ -97,12 +96,13 @@ async fn join(
         WaitPolicy::None
     };
     let started = Instant::now();
-    let matchmaker = Matchmaker::new(&platform, &session, target, policy);
+    let matchmaker = Matchmaker::new(&worlds, &session, target, policy);
     let result = matchmaker.enter(|_| {}).await;
-    platform
-        .metrics()
+    worlds
+        .core
+        .metrics
         .join_finished(started.elapsed(), result.is_ok());
-    let joined = admit(&platform, session, &headers, result?).await?;
+    let joined = admit(&worlds, session, &headers, result?).await?;
     Ok(Json(joined).into_response())
 }
 
@@ -136,15 +136,15 @@ struct ProgressQuery {
     security(("bearer" = []))
 )]
 async fn progress(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     session: Session,
     headers: HeaderMap,
     ApiPath(join_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<ProgressQuery>,
 ) -> Result<Response, ApiError> {
-    let pending = platform.pending_joins().find(&join_id, &session.user_id)?;
+    let pending = worlds.pending_joins.find(&join_id, &session.user_id)?;
     let wait = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S).min(WAIT_S_MAX));
-    answer(&platform, session, &headers, &pending, wait, query.after).await
+    answer(&worlds, session, &headers, &pending, wait, query.after).await
 }
 
 /// Cancels a pending join; the slot is released.
@@ -160,18 +160,18 @@ async fn progress(
     security(("bearer" = []))
 )]
 async fn give_up(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     session: Session,
     ApiPath(join_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
-    let pending = platform.pending_joins().find(&join_id, &session.user_id)?;
+    let pending = worlds.pending_joins.find(&join_id, &session.user_id)?;
     pending.cancel();
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Response for a pending join, after progress beyond the step `seen` or after `wait`.
 async fn answer(
-    platform: &Platform,
+    worlds: &Worlds,
     session: Session,
     headers: &HeaderMap,
     pending: &pending::PendingJoin,
@@ -193,7 +193,7 @@ async fn answer(
             Ok(response)
         }
         pending::JoinUpdate::Placed(placement) => {
-            let joined = admit(platform, session, headers, *placement).await?;
+            let joined = admit(worlds, session, headers, *placement).await?;
             Ok(Json(joined).into_response())
         }
         pending::JoinUpdate::Failed(error) => Err(error),
@@ -205,29 +205,29 @@ async fn answer(
 /// # Errors
 /// The errors of `POST /join`.
 pub async fn into_room(
-    platform: &Platform,
+    worlds: &Worlds,
     session: Session,
     headers: &HeaderMap,
     code: &str,
 ) -> Result<JoinResponse, ApiError> {
-    let now = platform.clock().now_ms();
-    moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
+    let now = worlds.core.clock.now_ms();
+    sanctions::refuse_suspended(&worlds.core.db, &session.user_id, now).await?;
     let target = Target::Room(code.to_owned());
-    let matchmaker = Matchmaker::new(platform, &session, target, WaitPolicy::None);
+    let matchmaker = Matchmaker::new(worlds, &session, target, WaitPolicy::None);
     let placement = matchmaker.enter(|_| {}).await?;
-    admit(platform, session, headers, placement).await
+    admit(worlds, session, headers, placement).await
 }
 
 /// Records the visit and signs a ticket.
 async fn admit(
-    platform: &Platform,
+    worlds: &Worlds,
     session: Session,
     headers: &HeaderMap,
     placement: Placement,
 ) -> Result<JoinResponse, ApiError> {
     let (spec, beside) = (placement.spec, placement.beside);
-    let (db, now) = (platform.db(), platform.clock().now_ms());
-    recorder::record_play(platform, &spec.game_id, &session.user_id);
+    let (db, now) = (&worlds.core.db, worlds.core.clock.now_ms());
+    recorder::record_play(&worlds.catalog, &spec.game_id, &session.user_id);
     if let Some(host) = &beside {
         companions::met(db, host, &session.user_id, now).await?;
     }
@@ -243,18 +243,18 @@ async fn admit(
         name: session.username,
         nonce: hex::encode(ids::random_bytes::<16>()),
         session: String::new(),
-        expires_at: platform.clock().now_s() + TICKET_LIFETIME_S,
+        expires_at: worlds.core.clock.now_s() + TICKET_LIFETIME_S,
         epoch: placement.epoch,
         character: Some(character),
         left: left.map(PlayerState::for_ticket),
         beside,
     };
-    let key = ticket::world_key(&platform.settings().secret_key, &spec.world_id);
+    let key = ticket::world_key(&worlds.core.settings.secret_key, &spec.world_id);
     let listens = address::Listens {
-        ip: platform.fleet().host(),
-        port: platform.port(),
-        tls: platform.certificate().is_some(),
-        single_port: platform.settings().single_port,
+        ip: worlds.fleet.host(),
+        port: worlds.port,
+        tls: worlds.tls,
+        single_port: worlds.core.settings.single_port,
     };
     let reach = address::reach(headers, listens);
     let transports = address::transports(&reach, &placement.endpoints, &spec.room_code);
@@ -266,7 +266,7 @@ async fn admit(
         game_id: spec.game_id,
         room_code: spec.room_code,
         ticket: ticket::sign(&key, &claims),
-        script_key: hex::encode(platform.signer().public_key()),
+        script_key: hex::encode(worlds.signer.public_key()),
         transports,
     })
 }

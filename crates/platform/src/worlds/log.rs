@@ -9,6 +9,7 @@
 mod commit;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
@@ -25,11 +26,12 @@ use frolic_fleet_api::persist::{
 use frolic_fleet_api::store::{HandledCount, StoreBatch};
 use sqlx::{AnyConnection, AnyPool, Row};
 
-use crate::Platform;
 use crate::core::db::{Committed, begin_reading, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
-use crate::socketio::Audience;
+use crate::fleet::lease::RESUMABLE_PLAYERS_MAX;
+use crate::worlds::Worlds;
+use crate::worlds::events::Audience;
 use crate::worlds::internal::Caller;
 
 pub use commit::Committer;
@@ -40,11 +42,6 @@ const OPS_SINCE_CHECKPOINT_MAX: i64 = 100_000;
 const WORLD_BYTES_MAX: i64 = 256 * 1024 * 1024;
 /// How long after their last checkpoint players can reconnect with only a resume token.
 pub const RESUME_WINDOW_MS: i64 = 180_000;
-/// Players that are sent to a starting game server.
-const RESUMABLE_PLAYERS_MAX: i64 = 4096;
-/// Players whose last checkpoint is this much older than the newest of their world were not present
-/// at the end.
-const PRESENT_WITHIN_MS: i64 = 60_000;
 /// Maximum length of the ids of players and sessions and of section names.
 const ID_BYTES_MAX: usize = 128;
 /// Separates the parts of undelivered messages; it does not occur in base64.
@@ -58,7 +55,7 @@ const NOT_PERSISTENT: &str = "this world is not persistent: only players can be 
 /// 409 for a process that was replaced, 400 for a malformed batch; nothing of the batch is applied
 /// then.
 pub async fn keep(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
     ApiJson(batch): ApiJson<PersistBatch>,
 ) -> Result<Json<PersistReply>, ApiError> {
@@ -66,18 +63,19 @@ pub async fn keep(
     check(&batch, spec.persistent)?;
     let began = Instant::now();
     let (ops, players) = (batch.ops.len(), batch.players.len());
-    let now_ms = platform.clock().now_ms();
-    let committer = platform.committer();
+    let now_ms = worlds.core.clock.now_ms();
+    let committer = &worlds.committer;
     // Remote followers receive an operation only after it is committed.
-    let events = match platform.sockets().clients_in(&spec.world_id) {
+    let events = match worlds.notifier.clients_in(&spec.world_id) {
         0 => Vec::new(),
         _ => batch.ops.clone(),
     };
     let followers = Audience::of(&spec.world_id, batch.near_only);
     let stored = committer.store(&spec.world_id, batch, now_ms).await?;
-    platform.sockets().send_ops(&followers, &events);
-    platform
-        .metrics()
+    worlds.notifier.send_ops(&followers, &events);
+    worlds
+        .core
+        .metrics
         .world_persisted(began.elapsed(), ops, players);
     Ok(Json(acknowledge(stored)))
 }
@@ -94,14 +92,14 @@ fn acknowledge(stored_up_to: Committed<u64>) -> PersistReply {
 /// # Errors
 /// When the database fails.
 pub async fn saved(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
 ) -> Result<Json<Saved>, ApiError> {
     let world_id = &server.spec.world_id;
-    let since = platform.clock().now_ms().saturating_sub(RESUME_WINDOW_MS);
+    let since = worlds.core.clock.now_ms().saturating_sub(RESUME_WINDOW_MS);
     Ok(Json(Saved {
-        world: read_world(platform.db(), world_id).await?,
-        players: read_players(platform.db(), world_id, since).await?,
+        world: read_world(&worlds.core.db, world_id).await?,
+        players: read_players(&worlds.core.db, world_id, since).await?,
     }))
 }
 
@@ -569,33 +567,6 @@ pub async fn read_world_in(
         },
         ops,
     })
-}
-
-/// Ids of the players who were in a world at its last checkpoint or could still reconnect; empty if
-/// that was before `since_ms`.
-///
-/// # Errors
-/// When the database fails.
-pub async fn players_present(
-    db: &AnyPool,
-    world_id: &str,
-    since_ms: i64,
-) -> Result<Vec<String>, sqlx::Error> {
-    // Players who have left for good have no session. Players who were present when an earlier
-    // process ended and have not returned have a much older checkpoint.
-    let rows = sqlx::query(
-        "SELECT player_id FROM player_checkpoints WHERE world_id = $1 AND session <> ''
-           AND saved_at >= (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) - $2
-           AND (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) >= $3
-         ORDER BY saved_at DESC LIMIT $4",
-    )
-    .bind(world_id)
-    .bind(PRESENT_WITHIN_MS)
-    .bind(since_ms)
-    .bind(RESUMABLE_PLAYERS_MAX)
-    .fetch_all(db)
-    .await?;
-    rows.iter().map(|row| row.try_get("player_id")).collect()
 }
 
 async fn read_players(

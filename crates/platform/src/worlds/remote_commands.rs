@@ -3,7 +3,7 @@
 //! all clients. Events of the world come back through `/internal/…/news` and with stored operations
 //! (`log.rs`), and are sent to followers over Socket.IO.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::extract::State;
@@ -12,14 +12,13 @@ use frolic_fleet_api::ops::LoggedOp;
 use frolic_fleet_api::remote_commands::{NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest};
 use sqlx::{AnyPool, Row};
 
-use crate::Platform;
-use crate::core::auth::Role;
+use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::fleet::{FleetError, WorldProcess};
-use crate::socketio::Audience;
-use crate::spells::Principal;
+use crate::worlds::Worlds;
+use crate::worlds::events::Audience;
 use crate::worlds::internal::Caller;
 use crate::worlds::join::access::{self, Via};
 use crate::worlds::{self, WorldRow, helpers};
@@ -54,13 +53,13 @@ impl WorldRef {
 /// # Errors
 /// 404 when the user may not see the world, 403 for a game that was taken down.
 pub async fn world(
-    platform: &Platform,
+    worlds: &Worlds,
     actor: &Principal,
     target: &WorldRef,
 ) -> Result<WorldRow, ApiError> {
-    let world = worlds::find(platform.db(), &target.world_id).await?;
+    let world = worlds::find(&worlds.core.db, &target.world_id).await?;
     let world = world.ok_or_else(worlds::unknown_world)?;
-    access::may_enter(platform, actor, &world, target.via).await?;
+    access::may_enter(worlds, actor, &world, target.via).await?;
     Ok(world)
 }
 
@@ -70,14 +69,14 @@ pub async fn world(
 /// # Errors
 /// The errors of [`world`]; 403 for a user who is not in the world.
 pub async fn editable_world(
-    platform: &Platform,
+    worlds: &Worlds,
     actor: &Principal,
     target: &WorldRef,
 ) -> Result<WorldRow, ApiError> {
-    let world = world(platform, actor, target).await?;
+    let world = world(worlds, actor, target).await?;
     let allowed = target.joined
-        || is_trusted(platform, actor, &world).await?
-        || plays_in(platform, actor, &world).await?;
+        || is_trusted(worlds, actor, &world).await?
+        || plays_in(worlds, actor, &world).await?;
     if allowed {
         return Ok(world);
     }
@@ -93,14 +92,14 @@ pub async fn editable_world(
 /// # Errors
 /// When the database fails.
 pub async fn is_trusted(
-    platform: &Platform,
+    worlds: &Worlds,
     actor: &Principal,
     world: &WorldRow,
 ) -> Result<bool, sqlx::Error> {
-    if world.is_owned_by(&actor.user_id) || actor.role >= Role::Admin {
+    if world.is_owned_by(&actor.user_id) || actor.is_admin() {
         return Ok(true);
     }
-    helpers::is_helper(platform.db(), &world.spec.world_id, &actor.user_id).await
+    helpers::is_helper(&worlds.core.db, &world.spec.world_id, &actor.user_id).await
 }
 
 /// Whether this user's character is in a running world.
@@ -108,13 +107,13 @@ pub async fn is_trusted(
 /// # Errors
 /// When the database fails.
 pub async fn plays_in(
-    platform: &Platform,
+    worlds: &Worlds,
     actor: &Principal,
     world: &WorldRow,
 ) -> Result<bool, sqlx::Error> {
     let world_id = &world.spec.world_id;
     // Without a process, the stored presence is outdated.
-    if platform.fleet().server(world_id).is_none() {
+    if worlds.fleet.server(world_id).is_none() {
         return Ok(false);
     }
     let row = sqlx::query(
@@ -123,7 +122,7 @@ pub async fn plays_in(
     )
     .bind(world_id)
     .bind(&actor.user_id)
-    .fetch_optional(platform.db())
+    .fetch_optional(&worlds.core.db)
     .await?;
     Ok(row.is_some())
 }
@@ -134,14 +133,14 @@ pub async fn plays_in(
 /// # Errors
 /// 409 when the world is full.
 pub async fn must_have_room(
-    platform: &Platform,
+    worlds: &Worlds,
     actor: &Principal,
     world: &WorldRow,
 ) -> Result<(), ApiError> {
-    let server = platform.fleet().server(&world.spec.world_id);
+    let server = worlds.fleet.server(&world.spec.world_id);
     if !server.is_some_and(|server| server.is_full_for(&actor.user_id))
-        || is_trusted(platform, actor, world).await?
-        || plays_in(platform, actor, world).await?
+        || is_trusted(worlds, actor, world).await?
+        || plays_in(worlds, actor, world).await?
     {
         return Ok(());
     }
@@ -154,7 +153,7 @@ pub async fn must_have_room(
 /// # Errors
 /// 503 when the process does not respond.
 pub async fn send(
-    platform: &Platform,
+    worlds: &Worlds,
     server: &WorldProcess,
     request: &OutsideRequest,
 ) -> Result<OutsideReply, ApiError> {
@@ -165,8 +164,8 @@ pub async fn send(
             1,
         )
     };
-    let endpoint = platform
-        .fleet()
+    let endpoint = worlds
+        .fleet
         .internal_endpoint(server)
         .ok_or_else(unavailable)?;
     let response = client()
@@ -236,7 +235,7 @@ pub fn refused(code: &str, message: String) -> ApiError {
 /// # Errors
 /// 400 when there are more events than a game server sends in one request.
 pub async fn news(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
     ApiJson(news): ApiJson<OutsideNews>,
 ) -> Result<StatusCode, ApiError> {
@@ -247,9 +246,9 @@ pub async fn news(
         ));
     }
     let world_id = &server.spec.world_id;
-    let sockets = platform.sockets();
+    let sockets = &worlds.notifier;
     let followers = Audience::of(world_id, news.near_only);
-    let timestamp = rfc3339(platform.clock().now_ms());
+    let timestamp = rfc3339(worlds.core.clock.now_ms());
     for cast in news.casts {
         sockets.send_cast(&followers, cast, &timestamp);
     }

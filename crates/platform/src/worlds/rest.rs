@@ -1,5 +1,6 @@
 //! `GET /worlds`, `POST /worlds` and `GET|PATCH|DELETE /world/{id}`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -7,26 +8,24 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use sqlx::Row;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    Asker, COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec, WorldRow, find,
-    unknown_world,
+    COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec, WorldRow, find, unknown_world,
 };
-use crate::Platform;
 use crate::api::{ErrorBody, NewWorld, WorldChange, WorldInfo, WorldList};
 use crate::catalog::games::{self, GameRow};
 use crate::catalog::{access, channels};
-use crate::core::auth::Session;
+use crate::community::auth::{Principal, Session};
+use crate::community::sanctions::{self, ActiveSession};
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
 use crate::core::names;
 use crate::core::paging::{PER_PAGE, Page};
 use crate::core::texts;
-use crate::moderation::{self, ActiveSession};
+use crate::worlds::Worlds;
 
 /// Worlds that one user may own.
 const OWNED_MAX: i64 = 50;
@@ -34,7 +33,7 @@ const OWNED_MAX: i64 = 50;
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Routes of worlds, except those with large bodies.
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(show, change, delete))
@@ -70,11 +69,11 @@ pub struct ListQuery {
     security((), ("bearer" = []))
 )]
 async fn list(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiQuery(query): ApiQuery<ListQuery>,
 ) -> Result<Json<WorldList>, ApiError> {
-    if query.mine && asker.user_id().is_empty() {
+    if query.mine && principal.user_id.is_empty() {
         return Err(ApiError::unauthorized(
             "missing_token",
             "log in to see your own worlds",
@@ -93,24 +92,23 @@ async fn list(
     let filter = format!("{filter} AND ($2 = '' OR game_id = $2)");
     let game_id = query.game_id.unwrap_or_default();
     let count = format!("SELECT COUNT(*) AS total FROM worlds WHERE {filter}");
-    let total: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
-        .bind(asker.user_id())
+    let total: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(count))
+        .bind(&principal.user_id)
         .bind(&game_id)
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+        .fetch_one(&worlds.core.db)
+        .await?;
     let select =
         format!("SELECT {COLUMNS} FROM worlds WHERE {filter} ORDER BY {order} LIMIT $3 OFFSET $4");
     let rows = sqlx::query(sqlx::AssertSqlSafe(select))
-        .bind(asker.user_id())
+        .bind(&principal.user_id)
         .bind(&game_id)
         .bind(page.limit())
         .bind(page.offset())
-        .fetch_all(platform.db())
+        .fetch_all(&worlds.core.db)
         .await?;
     let worlds = rows
         .iter()
-        .map(|row| Ok(WorldRow::read(row)?.info(&platform)))
+        .map(|row| Ok(WorldRow::read(row)?.info(&worlds)))
         .collect::<Result<_, sqlx::Error>>()?;
     Ok(Json(WorldList {
         worlds,
@@ -136,13 +134,13 @@ async fn list(
     security(("bearer" = []))
 )]
 async fn create(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     ActiveSession(session): ActiveSession,
     OptionalJson(request): OptionalJson<NewWorld>,
 ) -> Result<Response, ApiError> {
-    let world = create_owned(&platform, &session, request).await?;
-    publish_list(&platform).await?;
-    let info = world.info(&platform);
+    let world = create_owned(&worlds, &session, request).await?;
+    publish_list(&worlds).await?;
+    let info = world.info(&worlds);
     let mut response = (StatusCode::CREATED, Json(&info)).into_response();
     if let Ok(location) = HeaderValue::from_str(&format!("/world/{}", info.world_id)) {
         response.headers_mut().insert(header::LOCATION, location);
@@ -155,23 +153,22 @@ async fn create(
 /// # Errors
 /// 404 for a game that the user may not see, 409 when the user has too many worlds.
 pub async fn create_owned(
-    platform: &Platform,
+    worlds: &Worlds,
     owner: &Session,
     request: NewWorld,
 ) -> Result<WorldRow, ApiError> {
-    let db = platform.db();
-    let game_id = request.game_id.or_else(|| platform.default_game());
+    let db = &worlds.core.db;
+    let game_id = request.game_id.or_else(|| worlds.catalog.default_game());
     let game = games::find(db, &game_id.unwrap_or_default())
         .await?
         .filter(|game| access::may_see(game, owner))
         .ok_or_else(games::unknown_game)?;
     let game = channels::for_player(db, game, owner, None).await?;
     let owned: i64 =
-        sqlx::query("SELECT COUNT(*) AS owned FROM worlds WHERE owner_id = $1 AND kept = 1")
+        sqlx::query_scalar("SELECT COUNT(*) AS owned FROM worlds WHERE owner_id = $1 AND kept = 1")
             .bind(&owner.user_id)
             .fetch_one(db)
-            .await?
-            .try_get("owned")?;
+            .await?;
     if owned >= OWNED_MAX {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
@@ -181,7 +178,7 @@ pub async fn create_owned(
     }
     let name = readable(request.name.as_deref().unwrap_or_default());
     if let Some(name) = &name {
-        names::check_inoffensive(platform, name)?;
+        names::check_inoffensive(&worlds.core.settings, name)?;
     }
     let name = name.unwrap_or_else(|| default_name(owner, &game));
     let description = request.description.unwrap_or_default();
@@ -194,7 +191,7 @@ pub async fn create_owned(
         kept: true,
         private: request.private.unwrap_or(false),
     };
-    let spec = super::create(db, &game, spec, platform.clock().now_ms()).await?;
+    let spec = super::create(db, &game, spec, worlds.core.clock.now_ms()).await?;
     let world = find(db, &spec.world_id).await?;
     world.ok_or_else(unknown_world)
 }
@@ -221,59 +218,66 @@ fn readable(name: &str) -> Option<String> {
     security((), ("bearer" = []))
 )]
 async fn show(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath(world_id): ApiPath<String>,
 ) -> Result<Json<WorldInfo>, ApiError> {
-    let world = visible(&platform, &asker, &world_id).await?;
-    Ok(Json(world.info(&platform)))
+    let world = visible(&worlds, &principal, &world_id).await?;
+    Ok(Json(world.info(&worlds)))
 }
 
-/// The world, if `asker` may see it.
+/// The world, if `principal` may see it.
 ///
 /// # Errors
 /// 404 for worlds that do not exist and for those that the caller may not see.
 pub(super) async fn visible(
-    platform: &Platform,
-    asker: &Asker,
+    worlds: &Worlds,
+    principal: &Principal,
     world_id: &str,
 ) -> Result<WorldRow, ApiError> {
-    let db = platform.db();
+    let db = &worlds.core.db;
     let world = find(db, world_id).await?.ok_or_else(unknown_world)?;
     let game = games::find(db, &world.spec.game_id).await?;
-    game.filter(|game| asker.sees(&world, game))
-        .map(|_| world)
-        .ok_or_else(unknown_world)
+    game.filter(|game| {
+        let open = !world.spec.private && game.open_to(&principal.user_id);
+        open || principal.is_admin() || world.is_owned_by(&principal.user_id)
+    })
+    .map(|_| world)
+    .ok_or_else(unknown_world)
 }
 
-/// The world, if `asker` may change it.
+/// The world, if `principal` may change it.
 ///
 /// # Errors
 /// 404, 401 or 403.
 pub(super) async fn owned(
-    platform: &Platform,
-    asker: &Asker,
+    worlds: &Worlds,
+    principal: &Principal,
     world_id: &str,
 ) -> Result<WorldRow, ApiError> {
-    asker.require_login()?;
-    let world = visible(platform, asker, world_id).await?;
-    asker.require_owner(&world)?;
-    Ok(world)
+    principal.require_login()?;
+    let world = visible(worlds, principal, world_id).await?;
+    if principal.is_admin() || world.is_owned_by(&principal.user_id) {
+        return Ok(world);
+    }
+    Err(ApiError::forbidden(
+        "only the owner of this world and admins may do this",
+    ))
 }
 
-/// Loads a world that `asker` may change, and rejects suspended users. Calls that only remove
+/// Loads a world that `principal` may change, and rejects suspended users. Calls that only remove
 /// things use [`owned`], which admits suspended owners.
 ///
 /// # Errors
 /// 404, 401 or 403.
 pub(super) async fn owned_to_edit(
-    platform: &Platform,
-    asker: &Asker,
+    worlds: &Worlds,
+    principal: &Principal,
     world_id: &str,
 ) -> Result<WorldRow, ApiError> {
-    let world = owned(platform, asker, world_id).await?;
-    let now = platform.clock().now_ms();
-    moderation::refuse_suspended(platform.db(), asker.user_id(), now).await?;
+    let world = owned(worlds, principal, world_id).await?;
+    let now = worlds.core.clock.now_ms();
+    sanctions::refuse_suspended(&worlds.core.db, &principal.user_id, now).await?;
     Ok(world)
 }
 
@@ -293,12 +297,12 @@ pub(super) async fn owned_to_edit(
     security(("bearer" = []))
 )]
 async fn change(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath(world_id): ApiPath<String>,
     ApiJson(change): ApiJson<WorldChange>,
 ) -> Result<Json<WorldInfo>, ApiError> {
-    let world = owned_to_edit(&platform, &asker, &world_id).await?;
+    let world = owned_to_edit(&worlds, &principal, &world_id).await?;
     let name = match &change.name {
         None => world.name.clone(),
         Some(typed) => readable(typed).ok_or_else(|| {
@@ -308,7 +312,7 @@ async fn change(
             )
         })?,
     };
-    names::check_inoffensive(&platform, &name)?;
+    names::check_inoffensive(&worlds.core.settings, &name)?;
     let description = change.description.as_ref();
     let description = description.map_or(world.description.clone(), |typed| {
         texts::lines(typed, DESCRIPTION_CHARS_MAX)
@@ -321,12 +325,12 @@ async fn change(
     .bind(&name)
     .bind(&description)
     .bind(i64::from(private))
-    .bind(platform.clock().now_ms())
+    .bind(worlds.core.clock.now_ms())
     .bind(&world_id)
     .bind(i64::from(change.version))
-    .execute(platform.db())
+    .execute(&worlds.core.db)
     .await?;
-    let now = find(platform.db(), &world_id)
+    let now = find(&worlds.core.db, &world_id)
         .await?
         .ok_or_else(unknown_world)?;
     if changed.rows_affected() == 0 {
@@ -337,11 +341,11 @@ async fn change(
         );
         return Err(error.with_details(serde_json::json!({ "version": now.version })));
     }
-    if let Some(server) = platform.fleet().server(&world_id) {
+    if let Some(server) = worlds.fleet.server(&world_id) {
         server.set_private(private);
     }
-    publish_list(&platform).await?;
-    Ok(Json(now.info(&platform)))
+    publish_list(&worlds).await?;
+    Ok(Json(now.info(&worlds)))
 }
 
 /// Deletes a world with its persisted state, and disconnects its players.
@@ -358,33 +362,33 @@ async fn change(
     security(("bearer" = []))
 )]
 async fn delete(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath(world_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
-    owned(&platform, &asker, &world_id).await?;
+    owned(&worlds, &principal, &world_id).await?;
     // The row is deleted first: from then on no player can join, and writes of its process are
     // refused.
-    super::delete(platform.db(), &world_id).await?;
-    end(&platform, &world_id).await;
-    publish_list(&platform).await?;
-    tracing::info!(world = world_id, by = asker.user_id(), "world deleted");
+    super::delete(&worlds.core.db, &world_id).await?;
+    end(&worlds, &world_id).await;
+    publish_list(&worlds).await?;
+    tracing::info!(world = world_id, by = principal.user_id, "world deleted");
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Sends the new list of worlds to Socket.IO clients.
-async fn publish_list(platform: &Platform) -> Result<(), sqlx::Error> {
-    let listed = super::public(platform).await?;
+async fn publish_list(worlds: &Worlds) -> Result<(), sqlx::Error> {
+    let listed = super::public(worlds).await?;
     let event = serde_json::json!({ "worlds": listed });
-    platform.sockets().broadcast("world.list_updated", &event);
+    worlds.notifier.broadcast("world.list_updated", &event);
     Ok(())
 }
 
 /// Stops a world's process and waits for its end, up to a timeout.
-pub(super) async fn end(platform: &Platform, world_id: &str) {
-    if let Some(server) = platform.fleet().server(world_id) {
-        platform.fleet().stop(world_id);
-        let limit = platform.settings().fleet.stop_grace + END_TIMEOUT;
+pub(super) async fn end(worlds: &Worlds, world_id: &str) {
+    if let Some(server) = worlds.fleet.server(world_id) {
+        worlds.fleet.stop(world_id);
+        let limit = worlds.core.settings.fleet.stop_grace + END_TIMEOUT;
         let _ = tokio::time::timeout(limit, server.ended()).await;
     }
 }

@@ -7,6 +7,7 @@ mod newcomers;
 mod relay;
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{self, WebSocketUpgrade};
@@ -33,7 +34,7 @@ use crate::core::ids;
 use crate::core::limits::ClientAddress;
 use crate::fleet::Phase;
 use crate::fleet::address;
-use crate::{Platform, worlds};
+use crate::worlds::{self, Worlds};
 
 /// Largest WebSocket message from a game server: its longest message with the length prefix, and
 /// the messages sent in the same tick.
@@ -49,7 +50,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const QUERY_BYTES_MAX: usize = 4 * 1024;
 
 /// The proxy route.
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     OpenApiRouter::new().routes(routes!(proxy))
 }
 
@@ -75,7 +76,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
     )
 )]
 pub async fn proxy(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     ApiPath(code): ApiPath<String>,
     RawQuery(query): RawQuery,
     ClientAddress(address): ClientAddress,
@@ -87,12 +88,12 @@ pub async fn proxy(
         ApiError::bad_request("websocket_expected", "open this address as a WebSocket")
     })?;
     if let Some(address) = address {
-        let taken = platform.socket_rates().take(address, Instant::now());
+        let taken = worlds.socket_rates.take(address, Instant::now());
         taken.map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))?;
     }
-    let newcomer = address.map(|address| platform.newcomers().enter(address));
+    let newcomer = address.map(|address| worlds.newcomers.enter(address));
     let newcomer = newcomer.transpose()?;
-    let permit = platform.socket_permit().ok_or_else(|| {
+    let permit = worlds.socket_permit().ok_or_else(|| {
         ApiError::unavailable(
             "too_many_sockets",
             "too many players are connected through this port; try again",
@@ -100,11 +101,11 @@ pub async fn proxy(
         )
     })?;
     let handshake = match Entry::of(&uri) {
-        Some(entry) => Some(entry.join(&platform, &headers, &code).await?),
+        Some(entry) => Some(entry.join(&worlds, &headers, &code).await?),
         None => None,
     };
     let query = query.filter(|_| handshake.is_none());
-    let room = room(&platform, &code).await?;
+    let room = room(&worlds, &code).await?;
     let (mut upstream, protocol) = connect(&room, query, &headers, address).await?;
     if let Some(handshake) = handshake {
         let sent = upstream.send(tungstenite::Message::text(handshake)).await;
@@ -119,7 +120,7 @@ pub async fn proxy(
     if let Some(protocol) = protocol {
         upgrade = upgrade.protocols([protocol]);
     }
-    let limits = &platform.settings().limits;
+    let limits = &worlds.core.settings.limits;
     let timeouts = IdleTimeouts {
         silence_max: limits.proxied_silence_max,
         idle_max: limits.proxied_idle_max,
@@ -138,17 +139,17 @@ struct Room {
     token: Option<String>,
 }
 
-async fn room(platform: &Platform, code: &str) -> Result<Room, ApiError> {
+async fn room(worlds: &Worlds, code: &str) -> Result<Room, ApiError> {
     let code = ids::canonical_room_code(code).ok_or_else(worlds::unknown_room)?;
-    let running = platform.fleet().world_of_room(&code);
+    let running = worlds.fleet.world_of_room(&code);
     let world_id = match running {
         Some(world_id) => world_id,
-        None => worlds::find_by_room_code(platform.db(), &code)
+        None => worlds::find_by_room_code(&worlds.core.db, &code)
             .await?
             .map(|world| world.spec.world_id)
             .ok_or_else(worlds::unknown_room)?,
     };
-    let fleet = platform.fleet();
+    let fleet = &worlds.fleet;
     let server = fleet.server(&world_id).ok_or_else(not_running)?;
     let endpoints = match server.phase() {
         Phase::Ready(endpoints) => endpoints,

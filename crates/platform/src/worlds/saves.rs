@@ -4,6 +4,8 @@
 //! involve the world's process. A restore stops the process first. It also increments the world's
 //! epoch, so that a process started in between cannot overwrite the restored state.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
@@ -14,17 +16,17 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::rest::{end, owned, owned_to_edit};
-use super::{Asker, state};
-use crate::Platform;
+use super::state;
 use crate::api::{ErrorBody, WorldSave, WorldSaveList, WorldSaveRequest, WorldState};
+use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::core::paging::PageQuery;
 use crate::core::{ids, texts};
-use crate::socketio;
-use crate::worlds::log;
+use crate::worlds::Worlds;
+use crate::worlds::{events, log};
 
 /// Manual saves per world.
 const SAVES_MAX: i64 = 20;
@@ -37,7 +39,7 @@ const STATE_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LABEL_CHARS_MAX: usize = 60;
 
 /// Routes of saves.
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     OpenApiRouter::new()
         .routes(routes!(save))
         .layer(DefaultBodyLimit::max(STATE_BODY_BYTES_MAX))
@@ -63,19 +65,19 @@ pub fn routes() -> OpenApiRouter<Platform> {
     security(("bearer" = []))
 )]
 async fn save(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath(world_id): ApiPath<String>,
     OptionalJson(request): OptionalJson<WorldSaveRequest>,
 ) -> Result<(StatusCode, Json<WorldSave>), ApiError> {
-    owned_to_edit(&platform, &asker, &world_id).await?;
+    owned_to_edit(&worlds, &principal, &world_id).await?;
     let label = request.label.as_deref();
     let label = label
         .map(|label| texts::line(label, LABEL_CHARS_MAX))
         .filter(|label| !label.is_empty());
     let target = match (request.restore, request.state) {
         (None, None) => None,
-        (Some(save_id), None) => Some(read_save(&platform, &world_id, &save_id).await?),
+        (Some(save_id), None) => Some(read_save(&worlds, &world_id, &save_id).await?),
         (None, Some(given)) => Some(state::from_api(given)?),
         (Some(_), Some(_)) => {
             return Err(ApiError::bad_request(
@@ -85,27 +87,26 @@ async fn save(
         }
     };
     let saved = match target {
-        None => save_now(&platform, &asker, &world_id, label).await?,
-        Some(world) => restore(&platform, &asker, &world_id, world).await?,
+        None => save_now(&worlds, &principal, &world_id, label).await?,
+        Some(world) => restore(&worlds, &principal, &world_id, world).await?,
     };
     Ok((StatusCode::CREATED, Json(saved)))
 }
 
 async fn save_now(
-    platform: &Platform,
-    asker: &Asker,
+    worlds: &Worlds,
+    principal: &Principal,
     world_id: &str,
     label: Option<String>,
 ) -> Result<WorldSave, ApiError> {
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(&worlds.core.db).await?;
     lock(&mut transaction, world_id, 0).await?;
-    let count: i64 = sqlx::query(
+    let count: i64 = sqlx::query_scalar(
         "SELECT COUNT(*) AS saves FROM world_saves WHERE world_id = $1 AND automatic = 0",
     )
     .bind(world_id)
     .fetch_one(&mut *transaction)
-    .await?
-    .try_get("saves")?;
+    .await?;
     if count >= SAVES_MAX {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
@@ -115,41 +116,40 @@ async fn save_now(
     }
     let world = log::read_world_in(&mut transaction, world_id).await?;
     let label = label.unwrap_or_else(|| format!("Save {}", count + 1));
-    let now_ms = platform.clock().now_ms();
+    let now_ms = worlds.core.clock.now_ms();
     let label = (label, false);
-    let saved = write_save(&mut transaction, now_ms, asker, world_id, label, world).await?;
+    let saved = write_save(&mut transaction, now_ms, principal, world_id, label, world).await?;
     transaction.commit().await?;
     Ok(saved)
 }
 
 /// Saves the current state, then replaces it by `world`.
 async fn restore(
-    platform: &Platform,
-    asker: &Asker,
+    worlds: &Worlds,
+    principal: &Principal,
     world_id: &str,
     world: SavedWorld,
 ) -> Result<WorldSave, ApiError> {
     // The process is stopped first, so that the save contains its last checkpoint.
-    end(platform, world_id).await;
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    end(worlds, world_id).await;
+    let mut transaction = crate::core::db::begin(&worlds.core.db).await?;
     lock(&mut transaction, world_id, 1).await?;
     let before = log::read_world_in(&mut transaction, world_id).await?;
-    let newest: i64 = sqlx::query("SELECT op_seq FROM world_runs WHERE world_id = $1")
+    let newest: i64 = sqlx::query_scalar("SELECT op_seq FROM world_runs WHERE world_id = $1")
         .bind(world_id)
         .fetch_one(&mut *transaction)
-        .await?
-        .try_get("op_seq")?;
+        .await?;
     let label = ("Before restoring".to_owned(), true);
-    let now_ms = platform.clock().now_ms();
-    let saved = write_save(&mut transaction, now_ms, asker, world_id, label, before).await?;
+    let now_ms = worlds.core.clock.now_ms();
+    let saved = write_save(&mut transaction, now_ms, principal, world_id, label, before).await?;
     delete_old_automatic(&mut transaction, world_id).await?;
     let world = state::renumbered(world, newest.max(0).cast_unsigned());
     log::replace_world(&mut transaction, world_id, &world, now_ms).await?;
     transaction.commit().await?;
     // A process that was started in the meantime has loaded the old state and must not store it.
-    end(platform, world_id).await;
-    socketio::send_reset(platform, world_id).await?;
-    tracing::info!(world = world_id, by = asker.user_id(), "world restored");
+    end(worlds, world_id).await;
+    events::send_reset(worlds, world_id).await?;
+    tracing::info!(world = world_id, by = principal.user_id, "world restored");
     Ok(saved)
 }
 
@@ -179,7 +179,7 @@ type Label = (String, bool);
 async fn write_save(
     connection: &mut AnyConnection,
     now_ms: i64,
-    asker: &Asker,
+    principal: &Principal,
     world_id: &str,
     (label, automatic): Label,
     world: SavedWorld,
@@ -192,7 +192,7 @@ async fn write_save(
         world_id: world_id.to_owned(),
         label,
         automatic,
-        created_by: asker.user_id().to_owned(),
+        created_by: principal.user_id.clone(),
         created_at: rfc3339(now_ms),
         newest_op,
         size_bytes: u32::try_from(data.len()).unwrap_or(u32::MAX),
@@ -231,15 +231,11 @@ async fn delete_old_automatic(
     Ok(())
 }
 
-async fn read_save(
-    platform: &Platform,
-    world_id: &str,
-    save_id: &str,
-) -> Result<SavedWorld, ApiError> {
+async fn read_save(worlds: &Worlds, world_id: &str, save_id: &str) -> Result<SavedWorld, ApiError> {
     let row = sqlx::query("SELECT data FROM world_saves WHERE world_id = $1 AND save_id = $2")
         .bind(world_id)
         .bind(save_id)
-        .fetch_optional(platform.db())
+        .fetch_optional(&worlds.core.db)
         .await?
         .ok_or_else(unknown_save)?;
     let data: String = row.try_get("data")?;
@@ -279,18 +275,18 @@ fn too_large() -> ApiError {
     security(("bearer" = []))
 )]
 async fn list(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath(world_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<WorldSaveList>, ApiError> {
     let page = query.page()?;
-    owned(&platform, &asker, &world_id).await?;
-    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM world_saves WHERE world_id = $1")
-        .bind(&world_id)
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+    owned(&worlds, &principal, &world_id).await?;
+    let total: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) AS total FROM world_saves WHERE world_id = $1")
+            .bind(&world_id)
+            .fetch_one(&worlds.core.db)
+            .await?;
     let rows = sqlx::query(
         "SELECT save_id, world_id, label, created_by, created_at, op_seq, automatic, size_bytes
          FROM world_saves WHERE world_id = $1
@@ -299,7 +295,7 @@ async fn list(
     .bind(&world_id)
     .bind(page.limit())
     .bind(page.offset())
-    .fetch_all(platform.db())
+    .fetch_all(&worlds.core.db)
     .await?;
     Ok(Json(WorldSaveList {
         saves: rows.iter().map(read).collect::<Result<_, _>>()?,
@@ -339,15 +335,15 @@ fn read(row: &AnyRow) -> Result<WorldSave, sqlx::Error> {
     security(("bearer" = []))
 )]
 async fn delete(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath((world_id, save_id)): ApiPath<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
-    owned(&platform, &asker, &world_id).await?;
+    owned(&worlds, &principal, &world_id).await?;
     let deleted = sqlx::query("DELETE FROM world_saves WHERE world_id = $1 AND save_id = $2")
         .bind(&world_id)
         .bind(&save_id)
-        .execute(platform.db())
+        .execute(&worlds.core.db)
         .await?;
     match deleted.rows_affected() {
         0 => Err(unknown_save()),
@@ -370,12 +366,12 @@ async fn delete(
     security(("bearer" = []))
 )]
 async fn show_state(
-    State(platform): State<Platform>,
-    asker: Asker,
+    State(worlds): State<Arc<Worlds>>,
+    principal: Principal,
     ApiPath(world_id): ApiPath<String>,
 ) -> Result<Json<WorldState>, ApiError> {
-    owned(&platform, &asker, &world_id).await?;
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    owned(&worlds, &principal, &world_id).await?;
+    let mut transaction = crate::core::db::begin(&worlds.core.db).await?;
     lock(&mut transaction, &world_id, 0).await?;
     let world = log::read_world_in(&mut transaction, &world_id).await?;
     transaction.commit().await?;

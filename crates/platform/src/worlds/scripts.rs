@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -11,10 +12,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use frolic_fleet_api::process::{PublishScripts, PublishedScripts};
 use frolic_protocol::script::{RunContext, ScriptList};
 
-use crate::Platform;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::core::ids;
+use crate::worlds::Worlds;
 use crate::worlds::internal::Caller;
 
 /// Maximum size of a list.
@@ -29,7 +30,7 @@ const CONTENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// # Errors
 /// 400 for a list of another game, or content that the list does not name.
 pub async fn publish(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     Caller(server): Caller,
     ApiJson(request): ApiJson<PublishScripts>,
 ) -> Result<Json<PublishedScripts>, ApiError> {
@@ -56,19 +57,23 @@ pub async fn publish(
         if !named.contains(hash.as_str()) {
             return Err(bad("the script list does not name this content"));
         }
-        platform.script_blobs().put(&content).await?;
+        worlds.catalog.script_blobs.put(&content).await?;
     }
-    platform.script_blobs().put(request.list.as_bytes()).await?;
+    worlds
+        .catalog
+        .script_blobs
+        .put(request.list.as_bytes())
+        .await?;
     let mut missing = Vec::new();
     for hash in named {
         let hex = hash.strip_prefix("sha256:").unwrap_or("");
-        if !platform.script_blobs().has(hex).await? {
+        if !worlds.catalog.script_blobs.has(hex).await? {
             missing.push(hash.to_owned());
         }
     }
     let hash = format!("sha256:{}", ids::sha256_hex(request.list.as_bytes()));
     Ok(Json(PublishedScripts {
-        signature: platform.signer().sign(&list.game_id, &hash),
+        signature: worlds.signer.sign(&list.game_id, &hash),
         missing,
     }))
 }

@@ -4,10 +4,11 @@
 //! changes: by another program, or in a referenced row (the creator's name). Reading
 //! ten thousand rows in one query would delay concurrent requests.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{CatalogCache, GAMES_MAX, GameEntry, Inner, select};
-use crate::Platform;
+use crate::catalog::Catalog;
 
 /// Rows per step, and the pause after it.
 const STEP_ROWS: u16 = 50;
@@ -56,25 +57,25 @@ impl Sweep {
 
 impl CatalogCache {
     /// Runs one step in the background while the current rows are served.
-    pub(super) fn sweep_in_background(&self, platform: &Platform) {
+    pub(super) fn sweep_in_background(&self, catalog: &Arc<Catalog>) {
         let Ok(doing) = self.sweeping.clone().try_lock_owned() else {
             return;
         };
-        let platform = platform.clone();
+        let catalog = catalog.clone();
         tokio::spawn(async move {
             let _doing = doing;
-            let cache = platform.catalog_cache();
-            if let Err(error) = cache.sweep_step(&platform).await {
+            let cache = &catalog.cache;
+            if let Err(error) = cache.sweep_step(&catalog).await {
                 tracing::warn!(%error, "catalog sweep failed");
                 // Retry after the pause; the cached rows remain usable.
                 if let Some(sweep) = &mut cache.inner().sweep {
-                    sweep.pause_for(platform.clock().now_ms(), ROUND_PAUSE);
+                    sweep.pause_for(catalog.core.clock.now_ms(), ROUND_PAUSE);
                 }
             }
         });
     }
 
-    async fn sweep_step(&self, platform: &Platform) -> Result<(), sqlx::Error> {
+    async fn sweep_step(&self, catalog: &Catalog) -> Result<(), sqlx::Error> {
         let _turn = self.loading.lock().await;
         let sweep = self
             .inner()
@@ -88,11 +89,11 @@ impl CatalogCache {
         let rows = sqlx::query(sqlx::AssertSqlSafe(query))
             .bind(after)
             .bind(i64::from(STEP_ROWS))
-            .fetch_all(platform.db())
+            .fetch_all(&catalog.core.db)
             .await?;
         let read = rows.iter().map(|row| GameEntry::read(row, round));
         let seen = read.collect::<Result<Vec<GameEntry>, _>>()?;
-        self.inner().store_step(seen, platform.clock().now_ms());
+        self.inner().store_step(seen, catalog.core.clock.now_ms());
         Ok(())
     }
 }

@@ -4,6 +4,8 @@
 
 mod jwks;
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -13,9 +15,9 @@ use sqlx::Row;
 
 use super::register::promote_guest;
 use super::sessions::{self, SessionLifetime, User};
-use crate::Platform;
 use crate::api::{ErrorBody, IdentityLoginRequest, LoginResponse};
-use crate::core::auth::{AuthMethod, Kind, MaybeSession, Role, Session};
+use crate::community::Community;
+use crate::community::auth::{AuthMethod, Kind, Role, Session};
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::core::settings::IdentitySettings;
@@ -159,16 +161,16 @@ pub fn is_jwt(token: &str) -> bool {
 ///
 /// # Errors
 /// 401 when the JWT is not valid, 503 when the issuer's keys cannot be fetched.
-pub async fn session(platform: &Platform, token: &str) -> Result<Session, ApiError> {
-    let identity = platform.identity().ok_or_else(off)?;
-    let claims = identity.check(token, platform.clock().now_ms()).await?;
-    let user = find_or_create(platform, identity, &claims, None).await?;
+pub async fn session(community: &Community, token: &str) -> Result<Session, ApiError> {
+    let identity = community.identity.as_ref().ok_or_else(off)?;
+    let claims = identity.check(token, community.core.clock.now_ms()).await?;
+    let user = find_or_create(community, identity, &claims, None).await?;
     Ok(Session {
         user_id: user.user_id,
         username: user.username,
         kind: user.kind,
         role: user.role,
-        means: AuthMethod::Identity,
+        method: AuthMethod::Identity,
         expires_at: Some((claims.exp.clamp(0.0, 4e9) * 1000.0) as i64),
         token: token.to_owned(),
     })
@@ -189,20 +191,20 @@ pub async fn session(platform: &Platform, token: &str) -> Result<Session, ApiErr
     )
 )]
 pub async fn login(
-    State(platform): State<Platform>,
-    MaybeSession(guest): MaybeSession,
+    State(community): State<Arc<Community>>,
+    guest: Option<Session>,
     headers: HeaderMap,
     ApiJson(request): ApiJson<IdentityLoginRequest>,
 ) -> Result<Json<LoginResponse>, ApiError> {
-    let identity = platform.identity().ok_or_else(off)?;
-    let now = platform.clock().now_ms();
+    let identity = community.identity.as_ref().ok_or_else(off)?;
+    let now = community.core.clock.now_ms();
     let claims = identity.check(&request.token, now).await?;
     let guest = guest.filter(|guest| guest.kind == Kind::Guest);
-    let user = find_or_create(&platform, identity, &claims, guest).await?;
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let user = find_or_create(&community, identity, &claims, guest).await?;
+    let mut transaction = crate::core::db::begin(&community.core.db).await?;
     let device = sessions::device(&headers);
     let response = sessions::open(
-        &platform,
+        &community,
         &mut transaction,
         &user,
         &device,
@@ -210,21 +212,21 @@ pub async fn login(
     )
     .await?;
     transaction.commit().await?;
-    platform.metrics().logins.add(1);
+    community.core.metrics.logins.add(1);
     Ok(Json(response))
 }
 
 async fn find_or_create(
-    platform: &Platform,
+    community: &Community,
     identity: &Identity,
     claims: &Claims,
     guest: Option<Session>,
 ) -> Result<User, ApiError> {
-    if let Some(user) = find(platform, identity, claims).await? {
+    if let Some(user) = find(community, identity, claims).await? {
         return Ok(user);
     }
-    let now = platform.clock().now_ms();
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let now = community.core.clock.now_ms();
+    let mut transaction = crate::core::db::begin(&community.core.db).await?;
     let user = match guest {
         Some(guest) => {
             let user = promote_guest(&mut transaction, &guest.user_id, &guest.username).await?;
@@ -253,13 +255,13 @@ async fn find_or_create(
     }
     // Another request with the same JWT created the account first; use that one.
     transaction.rollback().await?;
-    find(platform, identity, claims).await?.ok_or_else(|| {
+    find(community, identity, claims).await?.ok_or_else(|| {
         ApiError::unavailable("busy", "the account could not be created; try again", 1)
     })
 }
 
 async fn find(
-    platform: &Platform,
+    community: &Community,
     identity: &Identity,
     claims: &Claims,
 ) -> Result<Option<User>, sqlx::Error> {
@@ -269,7 +271,7 @@ async fn find(
     )
     .bind(&identity.settings.issuer)
     .bind(&claims.sub)
-    .fetch_optional(platform.db())
+    .fetch_optional(&community.core.db)
     .await?;
     row.map(|row| {
         Ok(User {

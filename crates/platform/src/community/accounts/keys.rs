@@ -1,15 +1,17 @@
 //! API keys: bearer tokens for the command line and other programs. A key has at most the rights of
 //! a creator, is valid until revoked, and is stored as a hash.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::Platform;
 use crate::api::{ApiKey, ApiKeyList, CreateKeyRequest, CreatedKey, ErrorBody};
-use crate::core::auth::{AuthMethod, Role, Session};
+use crate::community::Community;
+use crate::community::auth::{AuthMethod, Role, Session};
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -36,13 +38,13 @@ pub fn is_api_key(token: &str) -> bool {
 ///
 /// # Errors
 /// 401 when the key is unknown.
-pub async fn find(platform: &Platform, token: &str) -> Result<Session, ApiError> {
+pub async fn find(community: &Community, token: &str) -> Result<Session, ApiError> {
     let row = sqlx::query(
         "SELECT u.user_id, u.username, u.kind, u.role, k.key_id, k.last_used_at FROM api_keys k
          JOIN users u ON u.user_id = k.user_id WHERE k.token_sha256 = $1",
     )
     .bind(ids::sha256_hex(token.as_bytes()))
-    .fetch_optional(platform.db())
+    .fetch_optional(&community.core.db)
     .await?
     .ok_or_else(|| {
         ApiError::unauthorized(
@@ -50,7 +52,7 @@ pub async fn find(platform: &Platform, token: &str) -> Result<Session, ApiError>
             "this API key is unknown or was revoked; create a new one in your account",
         )
     })?;
-    let now = platform.clock().now_ms();
+    let now = community.core.clock.now_ms();
     let written: i64 = row.try_get("last_used_at")?;
     if now.saturating_sub(written) >= USE_WRITTEN_EVERY_MS {
         sqlx::query(
@@ -59,7 +61,7 @@ pub async fn find(platform: &Platform, token: &str) -> Result<Session, ApiError>
         .bind(now)
         .bind(row.try_get::<String, _>("key_id")?)
         .bind(now)
-        .execute(platform.db())
+        .execute(&community.core.db)
         .await?;
     }
     let mut session = Session::from_row(&row, AuthMethod::ApiKey, None, token)?;
@@ -73,7 +75,7 @@ pub async fn find(platform: &Platform, token: &str) -> Result<Session, ApiError>
     responses((status = 200, body = ApiKeyList), (status = 401, body = ErrorBody))
 )]
 pub async fn list(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
 ) -> Result<Json<ApiKeyList>, ApiError> {
     let rows = sqlx::query(
@@ -82,7 +84,7 @@ pub async fn list(
     )
     .bind(&session.user_id)
     .bind(KEYS_MAX)
-    .fetch_all(platform.db())
+    .fetch_all(&community.core.db)
     .await?;
     let keys = rows.iter().map(key).collect::<Result<Vec<_>, _>>()?;
     Ok(Json(ApiKeyList {
@@ -104,7 +106,7 @@ pub async fn list(
     )
 )]
 pub async fn create(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiJson(request): ApiJson<CreateKeyRequest>,
 ) -> Result<(StatusCode, Json<CreatedKey>), ApiError> {
@@ -114,19 +116,19 @@ pub async fn create(
     let api_key = format!("{PREFIX}{}", ids::new_token());
     let key_id = ids::new_id("key");
     let hint = &api_key[api_key.len() - HINT_CHARS..];
-    let now = platform.clock().now_ms();
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let now = community.core.clock.now_ms();
+    let mut transaction = crate::core::db::begin(&community.core.db).await?;
     // This update locks the row, so that concurrent requests of one user count correctly.
     sqlx::query("UPDATE users SET last_seen_at = $1 WHERE user_id = $2")
         .bind(now)
         .bind(&session.user_id)
         .execute(&mut *transaction)
         .await?;
-    let count: i64 = sqlx::query("SELECT COUNT(*) AS total FROM api_keys WHERE user_id = $1")
-        .bind(&session.user_id)
-        .fetch_one(&mut *transaction)
-        .await?
-        .try_get("total")?;
+    let count: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) AS total FROM api_keys WHERE user_id = $1")
+            .bind(&session.user_id)
+            .fetch_one(&mut *transaction)
+            .await?;
     if count >= KEYS_MAX {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
@@ -169,7 +171,7 @@ pub async fn create(
     )
 )]
 pub async fn revoke(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiPath(key_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
@@ -177,7 +179,7 @@ pub async fn revoke(
     let revoked = sqlx::query("DELETE FROM api_keys WHERE key_id = $1 AND user_id = $2")
         .bind(&key_id)
         .bind(&session.user_id)
-        .execute(platform.db())
+        .execute(&community.core.db)
         .await?;
     if revoked.rows_affected() == 0 {
         return Err(ApiError::not_found(

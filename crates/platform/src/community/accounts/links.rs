@@ -3,7 +3,7 @@
 //! without a password.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Json;
 use axum::extract::{Extension, State};
@@ -12,13 +12,13 @@ use sqlx::Row;
 use tokio::sync::watch;
 
 use super::sessions::{self, SessionLifetime, User};
-use crate::Platform;
 use crate::api::{ErrorBody, LinkLoginRequest, LoginResponse};
-use crate::core::auth::{Kind, Role};
+use crate::community::Community;
+use crate::community::auth::{Kind, Role};
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::core::ids;
-use crate::server::FromThisMachine;
+use crate::core::limits::FromThisMachine;
 
 /// Unused links; one more replaces the oldest.
 const LINKS_MAX: usize = 16;
@@ -83,7 +83,7 @@ impl SignInLinks {
     )
 )]
 pub async fn login(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     from_here: Option<Extension<FromThisMachine>>,
     headers: HeaderMap,
     ApiJson(request): ApiJson<LinkLoginRequest>,
@@ -93,12 +93,12 @@ pub async fn login(
             "Sign-in links work only on the machine that runs the platform.",
         ));
     }
-    let now = platform.clock().now_ms();
-    let user_id = platform.sign_in_links().redeem(&request.key, now);
+    let now = community.core.clock.now_ms();
+    let user_id = community.sign_in_links.redeem(&request.key, now);
     let user_id = user_id.ok_or_else(link_used)?;
     let row = sqlx::query("SELECT username, kind, role FROM users WHERE user_id = $1")
         .bind(&user_id)
-        .fetch_optional(platform.db())
+        .fetch_optional(&community.core.db)
         .await?
         .ok_or_else(link_used)?;
     let user = User {
@@ -107,10 +107,10 @@ pub async fn login(
         role: Role::from_name(row.try_get("role")?),
         user_id,
     };
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(&community.core.db).await?;
     let device = sessions::device(&headers);
     let response = sessions::open(
-        &platform,
+        &community,
         &mut transaction,
         &user,
         &device,
@@ -118,9 +118,9 @@ pub async fn login(
     )
     .await?;
     transaction.commit().await?;
-    platform.metrics().logins.add(1);
-    platform
-        .sign_in_links()
+    community.core.metrics.logins.add(1);
+    community
+        .sign_in_links
         .used
         .send_modify(|count| *count += 1);
     Ok(Json(response))

@@ -1,5 +1,7 @@
 //! The caller's account: show it, rename it, change its password.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,9 +10,9 @@ use tokio::time::Instant;
 
 use super::register::{account_name, taken_or_failed};
 use super::{passwords, sessions};
-use crate::Platform;
 use crate::api::{Account, ChangePasswordRequest, ErrorBody, RenameRequest};
-use crate::core::auth::{Kind, Session};
+use crate::community::Community;
+use crate::community::auth::{Kind, Session};
 use crate::core::clock::rfc3339;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
@@ -23,20 +25,20 @@ use crate::core::names;
     responses((status = 200, body = Account), (status = 401, body = ErrorBody))
 )]
 pub async fn show(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
 ) -> Result<Json<Account>, ApiError> {
-    Ok(Json(account(&platform, session).await?))
+    Ok(Json(account(&community, session).await?))
 }
 
-async fn account(platform: &Platform, session: Session) -> Result<Account, ApiError> {
+async fn account(community: &Community, session: Session) -> Result<Account, ApiError> {
     let row = sqlx::query(
         "SELECT u.created_at, p.user_id AS has_password, i.issuer FROM users u
          LEFT JOIN passwords p ON p.user_id = u.user_id
          LEFT JOIN identities i ON i.user_id = u.user_id WHERE u.user_id = $1 LIMIT 1",
     )
     .bind(&session.user_id)
-    .fetch_one(platform.db())
+    .fetch_one(&community.core.db)
     .await?;
     let password: Option<String> = row.try_get("has_password")?;
     Ok(Account {
@@ -46,7 +48,7 @@ async fn account(platform: &Platform, session: Session) -> Result<Account, ApiEr
         role: session.role.name().to_owned(),
         has_password: password.is_some(),
         identity_issuer: row.try_get("issuer")?,
-        means: session.means.name().to_owned(),
+        means: session.method.name().to_owned(),
         created_at: rfc3339(row.try_get("created_at")?),
         expires_at: session.expires_at.map(rfc3339),
     })
@@ -66,21 +68,21 @@ async fn account(platform: &Platform, session: Session) -> Result<Account, ApiEr
     )
 )]
 pub async fn rename(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     mut session: Session,
     ApiJson(request): ApiJson<RenameRequest>,
 ) -> Result<Json<Account>, ApiError> {
     session.require_person()?;
-    let username = account_name(&platform, &request.username)?;
+    let username = account_name(&community, &request.username)?;
     sqlx::query("UPDATE users SET username = $1, username_key = $2 WHERE user_id = $3")
         .bind(&username)
         .bind(names::key(&username))
         .bind(&session.user_id)
-        .execute(platform.db())
+        .execute(&community.core.db)
         .await
         .map_err(taken_or_failed)?;
     session.username = username;
-    Ok(Json(account(&platform, session).await?))
+    Ok(Json(account(&community, session).await?))
 }
 
 /// Changes your password and ends all your other sessions. API keys stay.
@@ -98,7 +100,7 @@ pub async fn rename(
     )
 )]
 pub async fn change_password(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ClientAddress(address): ClientAddress,
     ApiJson(request): ApiJson<ChangePasswordRequest>,
@@ -106,10 +108,10 @@ pub async fn change_password(
     session.require_person()?;
     session.require_account()?;
     passwords::check(&request.new_password, &session.username)?;
-    let before = verify_password(&platform, &session, address, request.current_password).await?;
-    let hash = platform.passwords().hash(request.new_password).await?;
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
-    let now = platform.clock().now_ms();
+    let before = verify_password(&community, &session, address, request.current_password).await?;
+    let hash = community.passwords.hash(request.new_password).await?;
+    let mut transaction = crate::core::db::begin(&community.core.db).await?;
+    let now = community.core.clock.now_ms();
     if !replace(&mut transaction, &session.user_id, before, &hash, now).await? {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
@@ -154,15 +156,15 @@ async fn replace(
 ///
 /// # Errors
 /// 403 when the password is wrong or missing, 429 after too many attempts.
-pub(super) async fn verify_password(
-    platform: &Platform,
+pub async fn verify_password(
+    community: &Community,
     session: &Session,
     address: Option<std::net::IpAddr>,
     password: Option<String>,
 ) -> Result<Option<String>, ApiError> {
     let row = sqlx::query("SELECT hash FROM passwords WHERE user_id = $1")
         .bind(&session.user_id)
-        .fetch_optional(platform.db())
+        .fetch_optional(&community.core.db)
         .await?;
     let Some(row) = row.filter(|_| session.kind == Kind::Account) else {
         return Ok(None);
@@ -178,11 +180,11 @@ pub(super) async fn verify_password(
     let password = password.filter(|password| passwords::is_plausible(password));
     let password = password.ok_or_else(wrong)?;
     let key = names::key(&session.username);
-    platform.attempts().take(&key, address, Instant::now())?;
-    let matched = platform.passwords().matches(password, Some(hash.clone()));
+    community.attempts.take(&key, address, Instant::now())?;
+    let matched = community.passwords.matches(password, Some(hash.clone()));
     if !matched.await? {
         return Err(wrong());
     }
-    platform.attempts().reset(&key);
+    community.attempts.reset(&key);
     Ok(Some(hash))
 }

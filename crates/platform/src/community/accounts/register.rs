@@ -1,5 +1,7 @@
 //! Registration, login with a password, and logout.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -8,9 +10,9 @@ use tokio::time::Instant;
 
 use super::passwords;
 use super::sessions::{self, SessionLifetime, User};
-use crate::Platform;
 use crate::api::{ErrorBody, LoginResponse, PasswordLoginRequest, RegisterRequest};
-use crate::core::auth::{AuthMethod, Kind, MaybeSession, Role, Session};
+use crate::community::Community;
+use crate::community::auth::{AuthMethod, Kind, Role, Session};
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::core::limits::ClientAddress;
@@ -34,8 +36,8 @@ const NAME_CHARS_MIN: usize = 3;
     )
 )]
 pub async fn register(
-    State(platform): State<Platform>,
-    MaybeSession(session): MaybeSession,
+    State(community): State<Arc<Community>>,
+    session: Option<Session>,
     headers: HeaderMap,
     ApiJson(request): ApiJson<RegisterRequest>,
 ) -> Result<(StatusCode, Json<LoginResponse>), ApiError> {
@@ -50,11 +52,11 @@ pub async fn register(
         ));
     }
     let stay = SessionLifetime::of(request.remember);
-    let username = account_name(&platform, &request.username)?;
+    let username = account_name(&community, &request.username)?;
     passwords::check(&request.password, &username)?;
-    let hash = platform.passwords().hash(request.password).await?;
-    let now = platform.clock().now_ms();
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let hash = community.passwords.hash(request.password).await?;
+    let now = community.core.clock.now_ms();
+    let mut transaction = crate::core::db::begin(&community.core.db).await?;
     let user = match &session {
         Some(guest) => promote_guest(&mut transaction, &guest.user_id, &username).await?,
         None => sessions::insert_user(&mut transaction, &username, Kind::Account, now)
@@ -70,9 +72,9 @@ pub async fn register(
     // The guest's other sessions must not give access to the account.
     sessions::end_all(&mut transaction, &user.user_id, None).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, stay).await?;
+    let response = sessions::open(&community, &mut transaction, &user, &device, stay).await?;
     transaction.commit().await?;
-    platform.metrics().logins.add(1);
+    community.core.metrics.logins.add(1);
     tracing::info!(user_id = user.user_id, "registered");
     Ok((StatusCode::CREATED, Json(response)))
 }
@@ -125,7 +127,7 @@ pub(super) async fn promote_guest(
     )
 )]
 pub async fn login(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     ClientAddress(address): ClientAddress,
     headers: HeaderMap,
     ApiJson(request): ApiJson<PasswordLoginRequest>,
@@ -133,7 +135,7 @@ pub async fn login(
     let stay = SessionLifetime::of(request.remember);
     let name = names::clean(&request.username).unwrap_or_default();
     let key = names::key(&name);
-    platform.attempts().take(&key, address, Instant::now())?;
+    community.attempts.take(&key, address, Instant::now())?;
     if !passwords::is_plausible(&request.password) {
         return Err(wrong_credentials());
     }
@@ -142,21 +144,21 @@ pub async fn login(
          JOIN passwords p ON p.user_id = u.user_id WHERE u.username_key = $1 AND u.kind = 'account'",
     )
     .bind(&key)
-    .fetch_optional(platform.db())
+    .fetch_optional(&community.core.db)
     .await?;
     let hash: Option<String> = row.as_ref().map(|row| row.try_get("hash")).transpose()?;
-    let matched = platform.passwords().matches(request.password, hash.clone());
+    let matched = community.passwords.matches(request.password, hash.clone());
     let (true, Some(row), Some(hash)) = (matched.await?, row, hash) else {
         return Err(wrong_credentials());
     };
-    platform.attempts().reset(&key);
+    community.attempts.reset(&key);
     let user = User {
         user_id: row.try_get("user_id")?,
         username: row.try_get("username")?,
         kind: Kind::Account,
         role: Role::from_name(row.try_get("role")?),
     };
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    let mut transaction = crate::core::db::begin(&community.core.db).await?;
     // The password may have been changed while it was being verified: a login with the old one must
     // not outlive the change.
     let unchanged =
@@ -169,9 +171,9 @@ pub async fn login(
         return Err(wrong_credentials());
     }
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device, stay).await?;
+    let response = sessions::open(&community, &mut transaction, &user, &device, stay).await?;
     transaction.commit().await?;
-    platform.metrics().logins.add(1);
+    community.core.metrics.logins.add(1);
     Ok(Json(response))
 }
 
@@ -185,10 +187,10 @@ pub async fn login(
     )
 )]
 pub async fn logout(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
 ) -> Result<StatusCode, ApiError> {
-    if session.means != AuthMethod::Session {
+    if session.method != AuthMethod::Session {
         return Err(ApiError::bad_request(
             "no_session",
             "only a session can be logged out; revoke an API key in the account instead",
@@ -196,7 +198,7 @@ pub async fn logout(
     }
     sqlx::query("DELETE FROM sessions WHERE token_sha256 = $1")
         .bind(ids::sha256_hex(session.token.as_bytes()))
-        .execute(platform.db())
+        .execute(&community.core.db)
         .await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -205,7 +207,7 @@ pub async fn logout(
 ///
 /// # Errors
 /// 400 that names the violated rule.
-pub(super) fn account_name(platform: &Platform, typed: &str) -> Result<String, ApiError> {
+pub(super) fn account_name(community: &Community, typed: &str) -> Result<String, ApiError> {
     let typed = typed.trim();
     let name = names::clean(typed).filter(|name| name == typed);
     let fits = |name: &String| name.chars().count() >= NAME_CHARS_MIN;
@@ -221,7 +223,7 @@ pub(super) fn account_name(platform: &Platform, typed: &str) -> Result<String, A
     if names::is_reserved(&name) {
         return Err(name_taken());
     }
-    names::check_inoffensive(platform, &name)?;
+    names::check_inoffensive(&community.core.settings, &name)?;
     Ok(name)
 }
 

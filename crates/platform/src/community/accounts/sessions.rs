@@ -1,14 +1,16 @@
 //! Creates users, and creates, lists and ends their sessions.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, StatusCode};
 use sqlx::{AnyConnection, AnyPool, Row};
 
-use crate::Platform;
 use crate::api::{ErrorBody, LoginResponse, OwnSession, OwnSessionList};
-use crate::core::auth::{Kind, Role, Session};
+use crate::community::Community;
+use crate::community::auth::{Kind, Role, Session};
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -80,13 +82,12 @@ pub async fn extend(
     if idle_ms == 0 {
         return Ok(None);
     }
-    let played_at: Option<i64> = sqlx::query(
+    let played_at: Option<i64> = sqlx::query_scalar(
         "SELECT MAX(saved_at) AS played_at FROM player_checkpoints WHERE player_id = $1",
     )
     .bind(user_id)
     .fetch_one(db)
-    .await?
-    .try_get("played_at")?;
+    .await?;
     let in_use = played_at.is_some_and(|at| at.saturating_add(idle_ms) > now_ms);
     Ok(in_use.then_some((renewed, true)))
 }
@@ -169,14 +170,14 @@ fn name_number(attempt: u32) -> u32 {
 /// # Errors
 /// When the database refuses.
 pub async fn open(
-    platform: &Platform,
+    community: &Community,
     connection: &mut AnyConnection,
     user: &User,
     device: &str,
     stay: SessionLifetime,
 ) -> Result<LoginResponse, sqlx::Error> {
-    let now = platform.clock().now_ms();
-    let settings = platform.settings();
+    let now = community.core.clock.now_ms();
+    let settings = &community.core.settings;
     let lifetime = match stay {
         SessionLifetime::Short => settings.session_lifetime,
         SessionLifetime::Remembered => settings.remembered_lifetime,
@@ -262,20 +263,19 @@ pub async fn end_all(
     )
 )]
 pub async fn list(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<OwnSessionList>, ApiError> {
     let page = query.page()?;
-    let now = platform.clock().now_ms();
-    let total: i64 = sqlx::query(
+    let now = community.core.clock.now_ms();
+    let total: i64 = sqlx::query_scalar(
         "SELECT COUNT(*) AS total FROM sessions WHERE user_id = $1 AND expires_at > $2",
     )
     .bind(&session.user_id)
     .bind(now)
-    .fetch_one(platform.db())
-    .await?
-    .try_get("total")?;
+    .fetch_one(&community.core.db)
+    .await?;
     let rows = sqlx::query(
         "SELECT token_sha256, device, created_at, expires_at FROM sessions
          WHERE user_id = $1 AND expires_at > $2
@@ -285,7 +285,7 @@ pub async fn list(
     .bind(now)
     .bind(page.limit())
     .bind(page.offset())
-    .fetch_all(platform.db())
+    .fetch_all(&community.core.db)
     .await?;
     let current = ids::sha256_hex(session.token.as_bytes());
     let sessions = rows
@@ -321,7 +321,7 @@ pub async fn list(
     )
 )]
 pub async fn end(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiPath(session_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
@@ -329,7 +329,7 @@ pub async fn end(
     let ended = sqlx::query("DELETE FROM sessions WHERE token_sha256 = $1 AND user_id = $2")
         .bind(&session_id)
         .bind(&session.user_id)
-        .execute(platform.db())
+        .execute(&community.core.db)
         .await?;
     if ended.rows_affected() == 0 {
         return Err(unknown_session());
@@ -347,11 +347,11 @@ pub async fn end(
     )
 )]
 pub async fn end_others(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
 ) -> Result<StatusCode, ApiError> {
     session.require_person()?;
-    let mut connection = platform.db().acquire().await?;
+    let mut connection = community.core.db.acquire().await?;
     end_all(&mut connection, &session.user_id, Some(&session.token)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,5 +1,7 @@
 //! `/api/characters`: creating, editing and selecting characters.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -10,11 +12,11 @@ use sqlx::any::AnyRow;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::Platform;
 use crate::api::{
     Character, CharacterList, CharacterLooks, EditCharacter, ErrorBody, NewCharacter, PublicProfile,
 };
-use crate::core::auth::Session;
+use crate::community::Community;
+use crate::community::auth::Session;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -32,7 +34,7 @@ const SELECT: &str =
     WHERE c.user_id = $1";
 
 /// Routes of characters and public profiles.
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Community>> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(edit, remove))
@@ -44,17 +46,17 @@ pub fn routes() -> OpenApiRouter<Platform> {
 #[utoipa::path(get, path = "/api/characters", tag = "profiles", security(("bearer" = [])),
     responses((status = 200, body = CharacterList), (status = 401, body = ErrorBody)))]
 async fn list(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
 ) -> Result<Json<CharacterList>, ApiError> {
     // Creates the default character first, so that the list is never empty.
-    let now = platform.clock().now_ms();
-    super::active(platform.db(), &session.user_id, &session.username, now).await?;
+    let now = community.core.clock.now_ms();
+    super::active(&community.core.db, &session.user_id, &session.username, now).await?;
     let select = format!("{SELECT} ORDER BY c.created_at, c.character_id LIMIT $2");
     let rows = sqlx::query(sqlx::AssertSqlSafe(select))
         .bind(&session.user_id)
         .bind(i64::from(CHARACTERS_MAX) * 2)
-        .fetch_all(platform.db())
+        .fetch_all(&community.core.db)
         .await?;
     let characters = rows.iter().map(character).collect::<Result<_, _>>()?;
     Ok(Json(CharacterList {
@@ -69,14 +71,14 @@ async fn list(
     responses((status = 201, body = Character), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 409, body = ErrorBody)))]
 async fn create(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiJson(new): ApiJson<NewCharacter>,
 ) -> Result<(StatusCode, Json<Character>), ApiError> {
-    let name = clean_name(&platform, &new.name)?;
+    let name = clean_name(&community, &new.name)?;
     let looks = stored_looks(&new.looks)?;
-    let now = platform.clock().now_ms();
-    super::active(platform.db(), &session.user_id, &session.username, now).await?;
+    let now = community.core.clock.now_ms();
+    super::active(&community.core.db, &session.user_id, &session.username, now).await?;
     let character_id = ids::new_id("character");
     // The count and the insert are one statement: concurrent requests cannot exceed the limit on
     // SQLite, and by one at most on Postgres.
@@ -91,7 +93,7 @@ async fn create(
     .bind(&looks)
     .bind(now)
     .bind(i64::from(CHARACTERS_MAX))
-    .execute(platform.db())
+    .execute(&community.core.db)
     .await?;
     if made.rows_affected() == 0 {
         return Err(ApiError::new(
@@ -100,7 +102,7 @@ async fn create(
             format!("you already have {CHARACTERS_MAX} characters; delete one first"),
         ));
     }
-    let made = find(&platform, &session.user_id, &character_id).await?;
+    let made = find(&community, &session.user_id, &character_id).await?;
     Ok((StatusCode::CREATED, Json(made)))
 }
 
@@ -111,12 +113,12 @@ async fn create(
         (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 409, description = "the character was edited in the meantime", body = ErrorBody)))]
 async fn edit(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiPath(id): ApiPath<String>,
     ApiJson(edit): ApiJson<EditCharacter>,
 ) -> Result<Json<Character>, ApiError> {
-    let name = clean_name(&platform, &edit.name)?;
+    let name = clean_name(&community, &edit.name)?;
     let looks = stored_looks(&edit.looks)?;
     let changed = sqlx::query(
         "UPDATE characters SET name = $1, looks = $2, version = version + 1, updated_at = $3
@@ -124,13 +126,13 @@ async fn edit(
     )
     .bind(&name)
     .bind(&looks)
-    .bind(platform.clock().now_ms())
+    .bind(community.core.clock.now_ms())
     .bind(&session.user_id)
     .bind(&id)
     .bind(i64::from(edit.version))
-    .execute(platform.db())
+    .execute(&community.core.db)
     .await?;
-    let now = find(&platform, &session.user_id, &id).await?;
+    let now = find(&community, &session.user_id, &id).await?;
     if changed.rows_affected() == 0 {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
@@ -148,7 +150,7 @@ async fn edit(
     responses((status = 204), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 409, description = "the last character cannot be deleted", body = ErrorBody)))]
 async fn remove(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiPath(id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
@@ -158,10 +160,10 @@ async fn remove(
     )
     .bind(&session.user_id)
     .bind(&id)
-    .execute(platform.db())
+    .execute(&community.core.db)
     .await?;
     if removed.rows_affected() == 0 {
-        find(&platform, &session.user_id, &id).await?;
+        find(&community, &session.user_id, &id).await?;
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "last_character",
@@ -169,8 +171,8 @@ async fn remove(
         ));
     }
     // If it was the active one, another one is selected.
-    let now = platform.clock().now_ms();
-    super::active(platform.db(), &session.user_id, &session.username, now).await?;
+    let now = community.core.clock.now_ms();
+    super::active(&community.core.db, &session.user_id, &session.username, now).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -180,7 +182,7 @@ async fn remove(
     responses((status = 200, body = Character), (status = 401, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 async fn activate(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiPath(id): ApiPath<String>,
 ) -> Result<Json<Character>, ApiError> {
@@ -191,16 +193,16 @@ async fn activate(
     )
     .bind(&session.user_id)
     .bind(&id)
-    .execute(platform.db())
+    .execute(&community.core.db)
     .await?;
-    Ok(Json(find(&platform, &session.user_id, &id).await?))
+    Ok(Json(find(&community, &session.user_id, &id).await?))
 }
 
 /// Public profile of a user
 #[utoipa::path(get, path = "/api/users/{id}", tag = "profiles", params(("id" = String, Path)),
     responses((status = 200, body = PublicProfile), (status = 404, body = ErrorBody)))]
 async fn profile(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     ApiPath(id): ApiPath<String>,
 ) -> Result<Json<PublicProfile>, ApiError> {
     let row = sqlx::query(
@@ -210,7 +212,7 @@ async fn profile(
          WHERE u.user_id = $1",
     )
     .bind(&id)
-    .fetch_optional(platform.db())
+    .fetch_optional(&community.core.db)
     .await?
     .ok_or_else(unknown_user)?;
     let looks: Option<String> = row.try_get("looks")?;
@@ -227,12 +229,12 @@ pub fn unknown_user() -> ApiError {
     ApiError::not_found("user_not_found", "there is no user with this id")
 }
 
-async fn find(platform: &Platform, user_id: &str, id: &str) -> Result<Character, ApiError> {
+async fn find(community: &Community, user_id: &str, id: &str) -> Result<Character, ApiError> {
     let select = format!("{SELECT} AND c.character_id = $2");
     let row = sqlx::query(sqlx::AssertSqlSafe(select))
         .bind(user_id)
         .bind(id)
-        .fetch_optional(platform.db())
+        .fetch_optional(&community.core.db)
         .await?;
     let row = row.ok_or_else(|| {
         ApiError::not_found("character_not_found", "you have no character with this id")
@@ -257,14 +259,14 @@ pub fn parse_looks(text: &str) -> CharacterLooks {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn clean_name(platform: &Platform, typed: &str) -> Result<String, ApiError> {
+fn clean_name(community: &Community, typed: &str) -> Result<String, ApiError> {
     let refused = |why| ApiError::bad_request("invalid_name", why);
     if typed.chars().count() > names::TYPED_CHARS_MAX {
         return Err(refused("a character's name can have at most 20 characters"));
     }
     let name = names::clean(typed);
     let name = name.ok_or_else(|| refused("a character's name must contain letters or digits"))?;
-    names::check_inoffensive(platform, &name)?;
+    names::check_inoffensive(&community.core.settings, &name)?;
     Ok(name)
 }
 

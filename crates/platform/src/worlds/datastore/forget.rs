@@ -4,7 +4,7 @@
 use sqlx::{AnyConnection, Row};
 
 use super::lock;
-use crate::Platform;
+use crate::worlds::Worlds;
 
 /// Rows deleted per transaction. It is limited because the transaction locks the game's data.
 const ROWS_PER_TRANSACTION: i64 = 500;
@@ -13,19 +13,19 @@ const ROWS_PER_TRANSACTION: i64 = 500;
 ///
 /// # Errors
 /// When the database fails. Data deleted before that stays deleted.
-pub async fn forget_player(platform: &Platform, player_id: &str) -> Result<(), sqlx::Error> {
+pub async fn forget_player(worlds: &Worlds, player_id: &str) -> Result<(), sqlx::Error> {
     let rows = sqlx::query(
         "SELECT game_id FROM store_entries WHERE player = $1
          UNION SELECT game_id FROM store_ranks WHERE key = $2",
     )
     .bind(player_id)
     .bind(player_id)
-    .fetch_all(platform.db())
+    .fetch_all(&worlds.core.db)
     .await?;
     for row in rows {
         let game_id: String = row.try_get("game_id")?;
         loop {
-            let mut transaction = crate::core::db::begin(platform.db()).await?;
+            let mut transaction = crate::core::db::begin(&worlds.core.db).await?;
             lock(&mut transaction, &game_id).await?;
             let removed = forget_page(&mut transaction, &game_id, player_id).await?;
             transaction.commit().await?;

@@ -2,13 +2,13 @@
 
 use sqlx::{AnyPool, Row};
 
-use crate::Platform;
 use crate::catalog::access;
 use crate::catalog::games::{self, GameRow};
-use crate::core::auth::Role;
+use crate::community::auth::Principal;
+use crate::community::auth::Role;
+use crate::community::sanctions;
 use crate::core::error::ApiError;
-use crate::moderation;
-use crate::spells::Principal;
+use crate::worlds::Worlds;
 use crate::worlds::{self, WorldRow, helpers};
 
 /// How a user addressed a world.
@@ -27,13 +27,13 @@ pub enum Via {
 /// # Errors
 /// 404 when the user may not learn that the world exists, 403 for a game that was taken down.
 pub async fn may_enter(
-    platform: &Platform,
+    worlds: &Worlds,
     actor: &Principal,
     world: &WorldRow,
     via: Via,
 ) -> Result<GameRow, ApiError> {
-    let (db, user_id) = (platform.db(), &actor.user_id);
-    let trusted = world.is_owned_by(user_id) || actor.role >= Role::Admin;
+    let (db, user_id) = (&worlds.core.db, &actor.user_id);
+    let trusted = world.is_owned_by(user_id) || actor.is_admin();
     let known = !world.spec.private || via == Via::Code;
     // Helpers are queried last, because nearly every join needs only the row that is already
     // loaded.
@@ -43,7 +43,7 @@ pub async fn may_enter(
     {
         return Err(worlds::unknown_world());
     }
-    open_game(platform, actor, &world.spec.game_id).await
+    open_game(worlds, actor, &world.spec.game_id).await
 }
 
 /// The game, if the user may play it.
@@ -51,14 +51,14 @@ pub async fn may_enter(
 /// # Errors
 /// 404 for a game that the user may not see, 403 for one that moderators took down.
 pub async fn open_game(
-    platform: &Platform,
+    worlds: &Worlds,
     actor: &Principal,
     game_id: &str,
 ) -> Result<GameRow, ApiError> {
-    let game = games::find(platform.db(), game_id).await?;
+    let game = games::find(&worlds.core.db, game_id).await?;
     let game = game.filter(|game| access::may_see_as(game, &actor.user_id, actor.role));
     let game = game.ok_or_else(games::unknown_game)?;
-    moderation::refuse_taken_down(platform.db(), &game.game_id).await?;
+    sanctions::refuse_taken_down(&worlds.core.db, &game.game_id).await?;
     Ok(game)
 }
 

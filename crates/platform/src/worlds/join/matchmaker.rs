@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::place::{self, PlaceError, Target};
-use crate::Platform;
 use crate::api::JoinStage;
-use crate::core::auth::Session;
+use crate::community::auth::Session;
 use crate::core::error::ApiError;
 use crate::fleet::{End, FleetError, Phase, PlaceOutcome, Placement, Reservation, WorldProcess};
+use crate::worlds::Worlds;
 
 /// Maximum interval between two attempts of a waiting join.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ pub struct JoinStatus {
 
 /// One attempt of a player to join a world.
 pub struct Matchmaker<'a> {
-    platform: &'a Platform,
+    worlds: &'a Worlds,
     session: &'a Session,
     target: Target,
     wait_policy: WaitPolicy,
@@ -56,12 +56,12 @@ pub struct Matchmaker<'a> {
 impl<'a> Matchmaker<'a> {
     /// Creates an attempt to join `target`.
     pub fn new(
-        platform: &'a Platform,
+        worlds: &'a Worlds,
         session: &'a Session,
         target: Target,
         wait_policy: WaitPolicy,
     ) -> Self {
-        let start = platform.settings().fleet.start_timeout + Duration::from_secs(1);
+        let start = worlds.core.settings.fleet.start_timeout + Duration::from_secs(1);
         let now = Instant::now();
         let deadline = match wait_policy {
             WaitPolicy::None => Some(now + start),
@@ -69,7 +69,7 @@ impl<'a> Matchmaker<'a> {
             WaitPolicy::WhilePolled => None,
         };
         Self {
-            platform,
+            worlds,
             session,
             target,
             wait_policy,
@@ -85,7 +85,7 @@ impl<'a> Matchmaker<'a> {
     /// When no world can be joined, or the waiting time is over.
     pub async fn enter(mut self, report: impl Fn(JoinStatus)) -> Result<Placement, ApiError> {
         loop {
-            match place::find(self.platform, self.session, &self.target).await {
+            match place::find(self.worlds, self.session, &self.target).await {
                 Ok(PlaceOutcome::Reserved(server)) => {
                     if let Some(placement) = self.wait_until_ready(server, &report).await? {
                         return Ok(placement);
@@ -154,8 +154,8 @@ impl<'a> Matchmaker<'a> {
             };
             // The reservation is renewed, because a start may take longer than its lifetime.
             if self
-                .platform
-                .fleet()
+                .worlds
+                .fleet
                 .renew_reservation(&server, self.player_id())
                 == Reservation::Full
             {
@@ -165,7 +165,7 @@ impl<'a> Matchmaker<'a> {
     }
 
     fn starting(&self, server: &WorldProcess, phase: &Phase) -> JoinStatus {
-        let usual = self.platform.fleet().average_start();
+        let usual = self.worlds.fleet.average_start();
         let (stage, message, expected) = match phase {
             Phase::BackingOff { until } => {
                 let pause = until.saturating_duration_since(Instant::now());
@@ -267,7 +267,7 @@ impl<'a> Matchmaker<'a> {
     ) -> Result<(), ApiError> {
         let status = match &error {
             FleetError::TooManyServers => {
-                if self.platform.fleet().stop_longest_empty() {
+                if self.worlds.fleet.stop_longest_empty() {
                     // Also for joins that do not wait, because a stop takes only a moment.
                     tracing::debug!("a join waits for an empty world to stop");
                 }
@@ -284,7 +284,7 @@ impl<'a> Matchmaker<'a> {
                 stage: JoinStage::Restarting,
                 message: "The world crashed and will restart in a moment".to_owned(),
                 queue: None,
-                expected: Some(*retry_after + self.platform.fleet().average_start()),
+                expected: Some(*retry_after + self.worlds.fleet.average_start()),
             },
             _ => return Err(error.into()),
         };

@@ -11,12 +11,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::matchmaker::{JoinStatus, Matchmaker, WaitPolicy};
 use super::place::Target;
-use crate::Platform;
 use crate::api::{JoinProgress, JoinStage};
-use crate::core::auth::Session;
+use crate::community::auth::Session;
 use crate::core::error::ApiError;
 use crate::core::ids;
 use crate::fleet::Placement;
+use crate::worlds::Worlds;
 
 /// Pending joins at the same time.
 const PENDING_MAX: usize = 5000;
@@ -71,7 +71,7 @@ impl PendingJoins {
     /// 429 for a user with too many pending joins, 503 when there are too many in total.
     pub fn begin(
         &self,
-        platform: &Platform,
+        worlds: &Arc<Worlds>,
         session: &Session,
         target: Target,
     ) -> Result<Arc<PendingJoin>, ApiError> {
@@ -94,7 +94,7 @@ impl PendingJoins {
         all.insert(pending.join_id.clone(), pending.clone());
         drop(all);
         tokio::spawn(run(
-            platform.clone(),
+            worlds.clone(),
             session.clone(),
             target,
             pending.clone(),
@@ -248,20 +248,20 @@ impl PendingJoin {
 }
 
 /// Task of one pending join.
-async fn run(platform: Platform, session: Session, target: Target, pending: Arc<PendingJoin>) {
-    let matchmaker = Matchmaker::new(&platform, &session, target, WaitPolicy::WhilePolled);
+async fn run(worlds: Arc<Worlds>, session: Session, target: Target, pending: Arc<PendingJoin>) {
+    let matchmaker = Matchmaker::new(&worlds, &session, target, WaitPolicy::WhilePolled);
     let outcome = tokio::select! {
         outcome = matchmaker.enter(|status| pending.report(status)) => Some(outcome),
         () = pending.abandoned() => None,
     };
     if let Some(outcome) = outcome {
         let took = pending.begun.elapsed();
-        platform.metrics().join_finished(took, outcome.is_ok());
+        worlds.core.metrics.join_finished(took, outcome.is_ok());
         pending.finish(outcome);
         collected(&pending).await;
         // Release a slot that the client did not fetch.
         if let Some(Ok(placement)) = pending.outcome().take()
-            && let Some(server) = platform.fleet().server(&placement.spec.world_id)
+            && let Some(server) = worlds.fleet.server(&placement.spec.world_id)
         {
             server.release(&session.user_id);
         }
@@ -269,7 +269,7 @@ async fn run(platform: Platform, session: Session, target: Target, pending: Arc<
         let gone = ApiError::not_found("join_not_found", "this join was cancelled; join again");
         pending.finish(Err(gone));
     }
-    platform.pending_joins().remove(&pending.join_id);
+    worlds.pending_joins.remove(&pending.join_id);
 }
 
 /// Waits until the client has fetched the outcome or stopped polling.

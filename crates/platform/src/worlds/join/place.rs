@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use super::access::{self, Via};
 use super::companions;
-use crate::Platform;
 use crate::api::{Channel, JoinRequest};
 use crate::catalog::channels;
 use crate::catalog::games::{self, GameRow};
-use crate::community::social::{self, Invitation};
-use crate::core::auth::Session;
+use crate::community::auth::Principal;
+use crate::community::auth::Session;
 use crate::core::error::ApiError;
 use crate::fleet::{FleetError, Phase, PlaceOutcome, WorldProcess, WorldSpec};
-use crate::spells::Principal;
+use crate::worlds::Worlds;
+use crate::worlds::invites::{self, Invitation};
 use crate::worlds::{self, NewWorldSpec, WorldRow};
 
 /// Target of a join.
@@ -109,15 +109,15 @@ impl Target {
 /// # Errors
 /// 404 for an unknown code.
 pub async fn follow(
-    platform: &Platform,
+    worlds: &Worlds,
     session: &Session,
     target: Target,
 ) -> Result<Target, ApiError> {
     let Target::Invite(code) = target else {
         return Ok(target);
     };
-    let now = platform.clock().now_ms();
-    let invitation = social::resolve(platform.db(), &code, &session.user_id, now).await?;
+    let now = worlds.core.clock.now_ms();
+    let invitation = invites::resolve(&worlds.core.db, &code, &session.user_id, now).await?;
     Ok(Target::Friend(invitation))
 }
 
@@ -126,45 +126,45 @@ pub async fn follow(
 /// # Errors
 /// [`PlaceError`] when no slot can be reserved.
 pub async fn find(
-    platform: &Platform,
+    worlds: &Worlds,
     session: &Session,
     target: &Target,
 ) -> Result<PlaceOutcome, PlaceError> {
     match target {
         Target::World(id) => {
-            let world = worlds::find(platform.db(), id).await?;
+            let world = worlds::find(&worlds.core.db, id).await?;
             let world = world.ok_or_else(worlds::unknown_world)?;
-            enter(platform, session, &world, Via::Id).await
+            enter(worlds, session, &world, Via::Id).await
         }
         Target::Room(code) => {
-            let world = worlds::find_by_room_code(platform.db(), code).await?;
+            let world = worlds::find_by_room_code(&worlds.core.db, code).await?;
             let world = world.ok_or_else(worlds::unknown_room)?;
-            enter(platform, session, &world, Via::Code).await
+            enter(worlds, session, &world, Via::Code).await
         }
         // An invitation grants the same access as a room code.
         Target::Friend(invitation) => {
-            let world = worlds::find(platform.db(), &invitation.world_id).await?;
+            let world = worlds::find(&worlds.core.db, &invitation.world_id).await?;
             let world = world.ok_or_else(worlds::unknown_world)?;
-            enter(platform, session, &world, Via::Code).await
+            enter(worlds, session, &world, Via::Code).await
         }
-        Target::Invite(_) => Err(social::unknown_invite().into()),
+        Target::Invite(_) => Err(invites::unknown_invite().into()),
         Target::Game(id, channel) => {
-            let game = access::open_game(platform, &Principal::from(session), id).await?;
-            let game = channels::for_player(platform.db(), game, session, *channel).await?;
-            if let Some(server) = closing_world_of(platform, session, &game.game_id).await {
+            let game = access::open_game(worlds, &Principal::from(session), id).await?;
+            let game = channels::for_player(&worlds.core.db, game, session, *channel).await?;
+            if let Some(server) = closing_world_of(worlds, session, &game.game_id).await {
                 return Ok(PlaceOutcome::Stopping(server));
             }
-            place_in_game(platform, session, &game)
+            place_in_game(worlds, session, &game)
                 .await
                 .map(PlaceOutcome::Reserved)
         }
         Target::NewWorld => {
-            let game = default_game(platform).await?;
+            let game = default_game(worlds).await?;
             let new = NewWorldSpec {
                 owned: true,
                 ..NewWorldSpec::open_to_all(&game, &session.user_id)
             };
-            open_world(platform, &game, new)
+            open_world(worlds, &game, new)
                 .await
                 .map(PlaceOutcome::Reserved)
         }
@@ -173,78 +173,75 @@ pub async fn find(
 
 /// The stopping world of a game in which the player still is.
 async fn closing_world_of(
-    platform: &Platform,
+    worlds: &Worlds,
     session: &Session,
     game_id: &str,
 ) -> Option<Arc<WorldProcess>> {
-    let fleet = platform.fleet();
+    let fleet = &worlds.fleet;
     fleet.closing_with(game_id, &session.user_id).await
 }
 
 async fn enter(
-    platform: &Platform,
+    worlds: &Worlds,
     session: &Session,
     world: &WorldRow,
     via: Via,
 ) -> Result<PlaceOutcome, PlaceError> {
     let spec = &world.spec;
-    access::may_enter(platform, &Principal::from(session), world, via).await?;
-    if let Some(server) = closing_world_of(platform, session, &spec.game_id).await {
+    access::may_enter(worlds, &Principal::from(session), world, via).await?;
+    if let Some(server) = closing_world_of(worlds, session, &spec.game_id).await {
         return Ok(PlaceOutcome::Stopping(server));
     }
     // Protects the row from the cleanup while its server starts. A running world is not cleaned up,
     // so joins into it do not wait for a write.
-    if platform.fleet().server(&spec.world_id).is_none() {
-        worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
+    if worlds.fleet.server(&spec.world_id).is_none() {
+        worlds::touch(&worlds.core.db, &spec.world_id, worlds.core.clock.now_ms()).await?;
     }
-    Ok(platform.fleet().try_enter(spec, &session.user_id).await?)
+    Ok(worlds.fleet.try_enter(spec, &session.user_id).await?)
 }
 
 /// Reserves a slot in a running world, else in a new one. One join per game decides at a time, so
 /// that many simultaneous joins fill one world instead of opening one each.
 async fn place_in_game(
-    platform: &Platform,
+    worlds: &Worlds,
     session: &Session,
     game: &GameRow,
 ) -> Result<Arc<WorldProcess>, PlaceError> {
-    let db = platform.db();
+    let db = &worlds.core.db;
     let preferred = companions::worlds_of(db, &session.user_id, &game.game_id).await?;
     let find = || {
-        platform.fleet().reserve_in_game(
-            &game.game_id,
-            &game.revision,
-            &session.user_id,
-            &preferred,
-        )
+        worlds
+            .fleet
+            .reserve_in_game(&game.game_id, &game.revision, &session.user_id, &preferred)
     };
     if let Some(server) = find() {
         return Ok(server);
     }
-    let lock = platform.game_lock(&game.game_id);
+    let lock = worlds.game_lock(&game.game_id);
     let _guard = lock.lock().await;
     if let Some(server) = find() {
         return Ok(server);
     }
-    if let Some(server) = start_stored_world(platform, game, &session.user_id).await? {
+    if let Some(server) = start_stored_world(worlds, game, &session.user_id).await? {
         return Ok(server);
     }
     let new = NewWorldSpec::open_to_all(game, &session.user_id);
-    open_world(platform, game, new).await
+    open_world(worlds, game, new).await
 }
 
 /// Starts a stored world of a persistent game and updates it to the game's newest version, so that
 /// the structures of its players are still there.
 async fn start_stored_world(
-    platform: &Platform,
+    worlds: &Worlds,
     game: &GameRow,
     player_id: &str,
 ) -> Result<Option<Arc<WorldProcess>>, PlaceError> {
     if !game.persistent {
         return Ok(None);
     }
-    let db = platform.db();
+    let db = &worlds.core.db;
     let stored = worlds::persistent_of_game(db, &game.game_id, game.channel).await?;
-    let stopped = |world: &WorldRow| platform.fleet().server(&world.spec.world_id).is_none();
+    let stopped = |world: &WorldRow| worlds.fleet.server(&world.spec.world_id).is_none();
     // While a version is rolled out, a player without it must not revert a world to the older
     // version.
     let ahead = |world: &WorldRow| {
@@ -257,7 +254,7 @@ async fn start_stored_world(
         // Joins wait for a world that is closing, because its scripts store data for some seconds
         // and a second world in the meantime would split the players.
         return Ok(stored.iter().find_map(|world| {
-            let server = platform.fleet().server(&world.spec.world_id)?;
+            let server = worlds.fleet.server(&world.spec.world_id)?;
             let closing = matches!(server.phase(), Phase::Stopping | Phase::Ended(_));
             (closing && !ahead(world)).then_some(server)
         }));
@@ -267,23 +264,23 @@ async fn start_stored_world(
         worlds::set_revision(db, &spec.world_id, &game.revision).await?;
         spec.revision.clone_from(&game.revision);
     }
-    worlds::touch(db, &spec.world_id, platform.clock().now_ms()).await?;
-    Ok(Some(platform.fleet().open(&spec, player_id)?))
+    worlds::touch(db, &spec.world_id, worlds.core.clock.now_ms()).await?;
+    Ok(Some(worlds.fleet.open(&spec, player_id)?))
 }
 
 async fn open_world(
-    platform: &Platform,
+    worlds: &Worlds,
     game: &GameRow,
     new: NewWorldSpec<'_>,
 ) -> Result<Arc<WorldProcess>, PlaceError> {
-    let (db, player_id) = (platform.db(), new.created_by);
+    let (db, player_id) = (&worlds.core.db, new.created_by);
     // Checked again at the start. Pending joins retry every second and should not create and delete
     // a row each time.
-    if !platform.fleet().has_capacity() {
+    if !worlds.fleet.has_capacity() {
         return Err(FleetError::TooManyServers.into());
     }
-    let spec = worlds::create(db, game, new, platform.clock().now_ms()).await?;
-    match platform.fleet().open(&spec, player_id) {
+    let spec = worlds::create(db, game, new, worlds.core.clock.now_ms()).await?;
+    match worlds.fleet.open(&spec, player_id) {
         Ok(server) => Ok(server),
         Err(error) => {
             worlds::delete(db, &spec.world_id).await?;
@@ -292,9 +289,9 @@ async fn open_world(
     }
 }
 
-async fn default_game(platform: &Platform) -> Result<GameRow, PlaceError> {
-    let game = match platform.default_game() {
-        Some(id) => games::find(platform.db(), &id).await?,
+async fn default_game(worlds: &Worlds) -> Result<GameRow, PlaceError> {
+    let game = match worlds.catalog.default_game() {
+        Some(id) => games::find(&worlds.core.db, &id).await?,
         None => None,
     };
     Ok(game.ok_or_else(|| {

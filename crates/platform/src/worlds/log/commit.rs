@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Log;
 use crate::core::db::{self, Committed};
 use crate::core::error::ApiError;
-use crate::health::WriteHealth;
+use crate::core::write_health::WriteHealth;
 
 /// Batches that may wait; each world has at most one in flight.
 const WAITING_MAX: usize = 1024;

@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, Uri};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::Platform;
-use crate::core::auth;
+use crate::community::auth;
 use crate::core::error::ApiError;
+use crate::worlds::Worlds;
 use crate::worlds::join;
 
 /// Parameters of the URL.
@@ -41,13 +41,13 @@ impl Entry {
     /// The errors of `POST /join`.
     pub async fn join(
         self,
-        platform: &Platform,
+        worlds: &Worlds,
         headers: &HeaderMap,
         code: &str,
     ) -> Result<String, ApiError> {
         let token = self.token.unwrap_or_default();
-        let session = auth::authenticate(platform, &token).await?;
-        let joined = join::into_room(platform, session, headers, code).await?;
+        let session = auth::authenticate(&worlds.community, &token).await?;
+        let joined = join::into_room(worlds, session, headers, code).await?;
         let resume = self.resume_token.filter(|token| !token.is_empty());
         let handshake = json!({
             "v": 2, "kind": "command", "feature": "session", "action": "handshake",

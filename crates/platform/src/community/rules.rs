@@ -1,11 +1,13 @@
 //! The rules that reports and notices refer to.
 
+use std::sync::Arc;
+
 use axum::Json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::Platform;
 use crate::api::{Rule, RuleList};
+use crate::community::Community;
 use crate::core::error::ApiError;
 
 /// Id, title, rule, advice after a violation.
@@ -72,7 +74,7 @@ const RULES: [(&str, &str, &str, &str); 10] = [
     ),
 ];
 
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Community>> {
     OpenApiRouter::new().routes(routes!(list))
 }
 

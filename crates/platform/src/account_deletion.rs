@@ -4,12 +4,14 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use sqlx::AnyConnection;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::me::verify_password;
 use crate::Platform;
-use crate::admin::users::{lock_admins, refuse_last_admin};
 use crate::api::{DeleteAccountRequest, ErrorBody};
-use crate::core::auth::{Role, Session};
+use crate::community::accounts::me::verify_password;
+use crate::community::accounts::roles::{lock_admins, refuse_last_admin};
+use crate::community::auth::{Role, Session};
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::core::ids;
@@ -33,6 +35,11 @@ const PERSONAL: [&str; 14] = [
     "DELETE FROM game_players WHERE user_id = $1",
     "DELETE FROM uploads WHERE user_id = $1",
 ];
+
+/// The route, which has the rate limit of logins.
+pub fn rated_routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new().routes(routes!(delete))
+}
 
 /// Deletes your account: name, password, sessions, keys, characters and the data that games stored
 /// about you. Your games are removed from the store.
@@ -65,8 +72,8 @@ pub async fn delete(
             ),
         ));
     }
-    verify_password(&platform, &session, address, request.password).await?;
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
+    verify_password(&platform.community, &session, address, request.password).await?;
+    let mut transaction = crate::core::db::begin(&platform.core.db).await?;
     lock_admins(&mut transaction).await?;
     if !take_name_away(&mut transaction, &session.user_id).await? {
         return Err(ApiError::new(
@@ -76,7 +83,7 @@ pub async fn delete(
         ));
     }
     if session.role == Role::Admin {
-        refuse_last_admin(&platform, &mut transaction).await?;
+        refuse_last_admin(&platform.core, &mut transaction).await?;
     }
     for statement in PERSONAL {
         sqlx::query(statement)
@@ -89,8 +96,8 @@ pub async fn delete(
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;
-    platform.catalog_cache().invalidate();
-    datastore::forget_player(&platform, &session.user_id).await?;
+    platform.catalog.cache.invalidate();
+    datastore::forget_player(&platform.worlds, &session.user_id).await?;
     tracing::info!(user_id = session.user_id, "account deleted");
     Ok(StatusCode::NO_CONTENT)
 }

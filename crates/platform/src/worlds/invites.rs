@@ -1,6 +1,8 @@
 //! `/api/invites`: links that lead a friend into the same world, next to the player who created
 //! them.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,21 +10,21 @@ use sqlx::{AnyPool, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::Platform;
 use crate::api::{ErrorBody, Invite, InviteInfo, NewInvite};
+use crate::community::auth::{Role, Session};
 use crate::community::profiles::parse_looks;
-use crate::core::auth::{Role, Session};
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath};
 use crate::core::ids;
 use crate::worlds;
+use crate::worlds::Worlds;
 
 /// Lifetime of a link after it was last requested.
 const LIFETIME_MS: i64 = 24 * 60 * 60 * 1000;
 
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     OpenApiRouter::new()
         .routes(routes!(create))
         .routes(routes!(show))
@@ -43,11 +45,11 @@ pub struct Invitation {
     responses((status = 201, body = Invite), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 404, body = ErrorBody)))]
 async fn create(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     session: Session,
     ApiJson(new): ApiJson<NewInvite>,
 ) -> Result<(StatusCode, Json<Invite>), ApiError> {
-    let db = platform.db();
+    let db = &worlds.core.db;
     let world = worlds::find(db, &new.world_id).await?;
     // Only the owner and admins may invite into a private world.
     world
@@ -56,7 +58,7 @@ async fn create(
             open || session.role >= Role::Admin
         })
         .ok_or_else(worlds::unknown_world)?;
-    let now = platform.clock().now_ms();
+    let now = worlds.core.clock.now_ms();
     let expires_at = now.saturating_add(LIFETIME_MS);
     sqlx::query(
         "INSERT INTO invites (code, world_id, inviter_id, created_at, expires_at)
@@ -71,12 +73,11 @@ async fn create(
     .execute(db)
     .await?;
     let code: String =
-        sqlx::query("SELECT code FROM invites WHERE world_id = $1 AND inviter_id = $2")
+        sqlx::query_scalar("SELECT code FROM invites WHERE world_id = $1 AND inviter_id = $2")
             .bind(&new.world_id)
             .bind(&session.user_id)
             .fetch_one(db)
-            .await?
-            .try_get("code")?;
+            .await?;
     let invite = Invite {
         path: format!("/i/{code}"),
         code,
@@ -89,7 +90,7 @@ async fn create(
 #[utoipa::path(get, path = "/api/invites/{code}", tag = "social", params(("code" = String, Path)),
     responses((status = 200, body = InviteInfo), (status = 404, body = ErrorBody)))]
 async fn show(
-    State(platform): State<Platform>,
+    State(worlds): State<Arc<Worlds>>,
     ApiPath(code): ApiPath<String>,
 ) -> Result<Json<InviteInfo>, ApiError> {
     let row = sqlx::query(
@@ -102,15 +103,15 @@ async fn show(
          WHERE i.code = $1 AND i.expires_at > $2",
     )
     .bind(code.trim().to_ascii_uppercase())
-    .bind(platform.clock().now_ms())
-    .fetch_optional(platform.db())
+    .bind(worlds.core.clock.now_ms())
+    .fetch_optional(&worlds.core.db)
     .await?
     .ok_or_else(unknown_invite)?;
     let world_id: String = row.try_get("world_id")?;
     let game_id: String = row.try_get("game_id")?;
     let picture: Option<String> = row.try_get("thumbnail_sha256")?;
     let looks: Option<String> = row.try_get("looks")?;
-    let server = platform.fleet().server(&world_id);
+    let server = worlds.fleet.server(&world_id);
     Ok(Json(InviteInfo {
         code: row.try_get("code")?,
         inviter: row.try_get("username")?,

@@ -1,21 +1,17 @@
 //! Authentication: a bearer token is a session token, an API key or a JWT of a trusted issuer. Also
-//! guest logins and roles.
+//! roles, and the caller of a request.
 
-use axum::Json;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::Platform;
-use crate::api::{ErrorBody, LoginRequest, LoginResponse};
-use crate::community::accounts::sessions::{self, SessionLifetime};
-use crate::community::accounts::{identity, keys};
+use crate::community::Community;
+use crate::community::accounts::{identity, keys, sessions};
 use crate::core::error::ApiError;
-use crate::core::extract::OptionalJson;
-use crate::core::{ids, names};
+use crate::core::{Provides, ids};
 
 /// Longest bearer token that is parsed; JWTs carry claims.
 const TOKEN_BYTES_MAX: usize = 8 * 1024;
@@ -32,7 +28,7 @@ pub struct Session {
     /// Role that decides the user's permissions.
     pub role: Role,
     /// How the user authenticated.
-    pub means: AuthMethod,
+    pub method: AuthMethod,
     /// Unix milliseconds at which the token expires; `None` for an API key.
     pub expires_at: Option<i64>,
     /// Token that the client sent. `/join` echoes it; it is never stored.
@@ -94,14 +90,7 @@ impl Session {
     /// # Errors
     /// 403 that names the required role.
     pub fn require(&self, least: Role) -> Result<(), ApiError> {
-        if self.role >= least {
-            Ok(())
-        } else {
-            Err(ApiError::forbidden(format!(
-                "this requires the role '{}'",
-                least.name()
-            )))
-        }
+        self.role.require(least)
     }
 
     /// Requires an account; guests are rejected.
@@ -122,7 +111,7 @@ impl Session {
     /// # Errors
     /// 403 that says what to do instead.
     pub fn require_person(&self) -> Result<(), ApiError> {
-        match self.means {
+        match self.method {
             AuthMethod::ApiKey => Err(ApiError::forbidden(
                 "an API key cannot change the account it belongs to; log in instead",
             )),
@@ -133,7 +122,7 @@ impl Session {
     /// Reads a row with `user_id`, `username`, `kind` and `role`.
     pub(crate) fn from_row(
         row: &AnyRow,
-        means: AuthMethod,
+        method: AuthMethod,
         expires_at: Option<i64>,
         token: &str,
     ) -> Result<Self, sqlx::Error> {
@@ -142,7 +131,7 @@ impl Session {
             username: row.try_get("username")?,
             kind: Kind::from_name(row.try_get("kind")?),
             role: Role::from_name(row.try_get("role")?),
-            means,
+            method,
             expires_at,
             token: token.to_owned(),
         })
@@ -163,6 +152,20 @@ pub enum Role {
 }
 
 impl Role {
+    /// Requires the role `least` or a higher one.
+    ///
+    /// # Errors
+    /// 403 that names the required role.
+    pub fn require(self, least: Role) -> Result<(), ApiError> {
+        if self >= least {
+            return Ok(());
+        }
+        Err(ApiError::forbidden(format!(
+            "this requires the role '{}'",
+            least.name()
+        )))
+    }
+
     /// Name in the database and the REST API.
     pub fn name(self) -> &'static str {
         match self {
@@ -184,94 +187,191 @@ impl Role {
     }
 }
 
-/// Logs a guest in, without a password.
-#[utoipa::path(
-    post, path = "/login", tag = "accounts",
-    request_body = Option<LoginRequest>,
-    responses(
-        (status = 200, body = LoginResponse),
-        (status = 400, body = ErrorBody),
-        (status = 429, body = ErrorBody, description = "Too many logins from this address"),
-    )
-)]
-pub async fn login(
-    State(platform): State<Platform>,
-    headers: HeaderMap,
-    OptionalJson(request): OptionalJson<LoginRequest>,
-) -> Result<Json<LoginResponse>, ApiError> {
-    let wanted = request.username.as_deref().and_then(names::clean);
-    let wanted = wanted.filter(|name| !names::is_reserved(name));
-    let wanted = wanted.filter(|name| names::check_inoffensive(&platform, name).is_ok());
-    let wanted = wanted.unwrap_or_else(|| names::generate(ids::random_bytes()));
-    let mut transaction = crate::core::db::begin(platform.db()).await?;
-    let now = platform.clock().now_ms();
-    let user = sessions::create_user(&mut transaction, &wanted, Kind::Guest, now).await?;
-    let device = sessions::device(&headers);
-    let response = sessions::open(
-        &platform,
-        &mut transaction,
-        &user,
-        &device,
-        SessionLifetime::Short,
-    )
-    .await?;
-    transaction.commit().await?;
-    platform.metrics().logins.add(1);
-    Ok(Json(response))
-}
-
-impl FromRequestParts<Platform> for Session {
+impl<S: Provides<Community>> FromRequestParts<S> for Session {
     type Rejection = ApiError;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        platform: &Platform,
-    ) -> Result<Self, Self::Rejection> {
-        authenticate(platform, bearer(&parts.headers)?).await
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        let community = state.provide();
+        authenticate(community, bearer(&parts.headers)?).await
     }
 }
 
-/// The caller's session on routes that also work without one. A token that is sent must be valid.
-pub struct MaybeSession(pub Option<Session>);
-
-impl FromRequestParts<Platform> for MaybeSession {
+impl<S: Provides<Community>> OptionalFromRequestParts<S> for Session {
     type Rejection = ApiError;
 
+    /// `None` on a request without a token. A token that is sent must be valid.
     async fn from_request_parts(
         parts: &mut Parts,
-        platform: &Platform,
-    ) -> Result<Self, Self::Rejection> {
-        if !parts.headers.contains_key(AUTHORIZATION) {
-            return Ok(Self(None));
+        state: &S,
+    ) -> Result<Option<Self>, Self::Rejection> {
+        match bearer(&parts.headers) {
+            Ok(token) => authenticate(state.provide(), token).await.map(Some),
+            Err(_) if !parts.headers.contains_key(AUTHORIZATION) => Ok(None),
+            Err(error) => Err(error),
         }
-        Session::from_request_parts(parts, platform)
-            .await
-            .map(|session| Self(Some(session)))
     }
+}
+
+/// The caller of a request: a user, the holder of ADMIN_TOKEN, or an anonymous client.
+#[derive(Clone, Debug)]
+pub struct Principal {
+    /// User id. Empty for the holder of ADMIN_TOKEN and for anonymous requests; an anonymous
+    /// Socket.IO client has an id for the lifetime of its connection.
+    pub user_id: String,
+    /// Display name; empty for an anonymous client.
+    pub username: String,
+    /// Role, which may grant further rights.
+    pub role: Role,
+    /// Whether the caller sent a token.
+    is_known: bool,
+}
+
+impl From<&Session> for Principal {
+    fn from(session: &Session) -> Self {
+        Self {
+            user_id: session.user_id.clone(),
+            username: session.username.clone(),
+            role: session.role,
+            is_known: true,
+        }
+    }
+}
+
+impl Principal {
+    /// A client without a session.
+    pub fn anonymous(user_id: String) -> Self {
+        Self {
+            user_id,
+            username: String::new(),
+            role: Role::Player,
+            is_known: false,
+        }
+    }
+
+    /// The holder of ADMIN_TOKEN.
+    fn operator() -> Self {
+        Self {
+            user_id: String::new(),
+            username: "operator".to_owned(),
+            role: Role::Admin,
+            is_known: true,
+        }
+    }
+
+    /// Whether the caller sent no token.
+    pub fn is_anonymous(&self) -> bool {
+        !self.is_known
+    }
+
+    /// Whether the caller has all rights.
+    pub fn is_admin(&self) -> bool {
+        self.role >= Role::Admin
+    }
+
+    /// Whether the caller may change what `created_by` created.
+    pub fn owns(&self, created_by: &str) -> bool {
+        self.user_id == created_by || self.is_admin()
+    }
+
+    /// Requires an authenticated caller.
+    ///
+    /// # Errors
+    /// 401 for an anonymous client.
+    pub fn require_login(&self) -> Result<(), ApiError> {
+        if self.is_known {
+            return Ok(());
+        }
+        Err(missing_token())
+    }
+}
+
+impl<S: Provides<Community>> FromRequestParts<S> for Principal {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        if !parts.headers.contains_key(AUTHORIZATION) {
+            return Ok(Self::anonymous(String::new()));
+        }
+        let (token, community) = (bearer(&parts.headers)?, state.provide());
+        if is_admin_token(community, token) {
+            return Ok(Self::operator());
+        }
+        let session = authenticate(community, token).await?;
+        Ok(Self::from(&session))
+    }
+}
+
+/// A caller who sent ADMIN_TOKEN or has the role admin.
+pub struct Admin(pub Principal);
+
+impl Admin {
+    /// Name of the caller, for logs.
+    pub fn name(&self) -> &str {
+        match self.0.user_id.as_str() {
+            "" => "ADMIN_TOKEN",
+            user_id => user_id,
+        }
+    }
+}
+
+impl<S: Provides<Community>> FromRequestParts<S> for Admin {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        let community = state.provide();
+        let has_admin_token = community.core.settings.admin_token.is_some();
+        let token = bearer(&parts.headers).map_err(|error| {
+            if has_admin_token {
+                return error;
+            }
+            ApiError::forbidden(
+                "log in as an admin; if there is none yet, start the platform with ADMIN_TOKEN set",
+            )
+        })?;
+        if is_admin_token(community, token) {
+            return Ok(Self(Principal::operator()));
+        }
+        let session = authenticate(community, token).await.map_err(|error| {
+            if !error.is("invalid_token") {
+                return error;
+            }
+            ApiError::unauthorized(
+                "invalid_token",
+                "this is neither ADMIN_TOKEN nor the session token of an admin",
+            )
+        })?;
+        session.require(Role::Admin)?;
+        Ok(Self(Principal::from(&session)))
+    }
+}
+
+fn is_admin_token(community: &Community, token: &str) -> bool {
+    let expected = community.core.settings.admin_token.as_deref();
+    expected.is_some_and(|expected| ids::matches_secret(token, &ids::secret_digest(expected)))
 }
 
 /// Session of the holder of a token. Also used where the token is not part of an HTTP request.
 ///
 /// # Errors
 /// 401 when the token is unknown or has expired.
-pub async fn authenticate(platform: &Platform, token: &str) -> Result<Session, ApiError> {
+pub async fn authenticate(community: &Community, token: &str) -> Result<Session, ApiError> {
     if keys::is_api_key(token) {
-        return keys::find(platform, token).await;
+        return keys::find(community, token).await;
     }
-    if platform.identity().is_some() && identity::is_jwt(token) {
-        return identity::session(platform, token).await;
+    if community.identity.as_ref().is_some() && identity::is_jwt(token) {
+        return identity::session(community, token).await;
     }
-    find_session(platform, token).await
+    find_session(community, token).await
 }
 
-async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiError> {
-    let (db, token_sha256) = (platform.db(), ids::sha256_hex(token.as_bytes()));
+async fn find_session(community: &Community, token: &str) -> Result<Session, ApiError> {
+    let (db, token_sha256) = (&community.core.db, ids::sha256_hex(token.as_bytes()));
     let row = sqlx::query(
         "SELECT u.user_id, u.username, u.kind, u.role, s.expires_at, s.idle_ms FROM sessions s
          JOIN users u ON u.user_id = s.user_id WHERE s.token_sha256 = $1",
     )
     .bind(&token_sha256)
-    .fetch_optional(platform.db())
+    .fetch_optional(&community.core.db)
     .await?
     .ok_or_else(|| {
         ApiError::unauthorized(
@@ -280,7 +380,7 @@ async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiEr
         )
     })?;
     let (expires_at, idle_ms) = (row.try_get("expires_at")?, row.try_get("idle_ms")?);
-    let (user_id, now): (String, i64) = (row.try_get("user_id")?, platform.clock().now_ms());
+    let (user_id, now): (String, i64) = (row.try_get("user_id")?, community.core.clock.now_ms());
     let extended = sessions::extend(db, &user_id, expires_at, idle_ms, now).await?;
     let (expires_at, renewed) = extended.ok_or_else(|| {
         ApiError::unauthorized("session_expired", "this session has expired; log in again")
@@ -309,12 +409,7 @@ async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiEr
 /// # Errors
 /// 401 that names what is missing.
 pub fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
-    let header = headers.get(AUTHORIZATION).ok_or_else(|| {
-        ApiError::unauthorized(
-            "missing_token",
-            "log in first and send the header 'Authorization: Bearer <session_token>'",
-        )
-    })?;
+    let header = headers.get(AUTHORIZATION).ok_or_else(missing_token)?;
     let malformed = || {
         ApiError::unauthorized(
             "invalid_token",
@@ -328,4 +423,11 @@ pub fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
         return Err(malformed());
     }
     Ok(token)
+}
+
+fn missing_token() -> ApiError {
+    ApiError::unauthorized(
+        "missing_token",
+        "log in first and send the header 'Authorization: Bearer <session_token>'",
+    )
 }

@@ -1,25 +1,26 @@
 //! `/api/blocks`: blocks are stored with the account and requested by worlds.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use frolic_fleet_api::process::{AskBlocks, BLOCKS_MAX, PlayerBlocks};
+use frolic_fleet_api::process::BLOCKS_MAX;
 use sqlx::Row;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::Platform;
 use crate::api::{Block, BlockList, ErrorBody};
+use crate::community::Community;
+use crate::community::auth::Session;
 use crate::community::profiles::unknown_user;
-use crate::core::auth::Session;
 use crate::core::clock::rfc3339;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
-use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
+use crate::core::extract::{ApiPath, ApiQuery};
 use crate::core::paging::PageQuery;
-use crate::worlds::internal::Caller;
 
-pub fn routes() -> OpenApiRouter<Platform> {
+pub fn routes() -> OpenApiRouter<Arc<Community>> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(block, unblock))
@@ -30,16 +31,15 @@ pub fn routes() -> OpenApiRouter<Platform> {
     responses((status = 200, body = BlockList), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody)))]
 async fn list(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<BlockList>, ApiError> {
     let page = query.page()?;
-    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM blocks WHERE user_id = $1")
+    let total: i64 = sqlx::query_scalar("SELECT COUNT(*) AS total FROM blocks WHERE user_id = $1")
         .bind(&session.user_id)
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+        .fetch_one(&community.core.db)
+        .await?;
     let rows = sqlx::query(
         "SELECT b.blocked_id, u.username, b.created_at FROM blocks b
          JOIN users u ON u.user_id = b.blocked_id WHERE b.user_id = $1
@@ -48,7 +48,7 @@ async fn list(
     .bind(&session.user_id)
     .bind(page.limit())
     .bind(page.offset())
-    .fetch_all(platform.db())
+    .fetch_all(&community.core.db)
     .await?;
     let blocks = rows
         .iter()
@@ -74,7 +74,7 @@ async fn list(
     responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
 async fn block(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiPath(user_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
@@ -84,7 +84,7 @@ async fn block(
             "you cannot block yourself",
         ));
     }
-    let db = platform.db();
+    let db = &community.core.db;
     let known = sqlx::query("SELECT user_id FROM users WHERE user_id = $1")
         .bind(&user_id)
         .fetch_optional(db)
@@ -99,7 +99,7 @@ async fn block(
     )
     .bind(&session.user_id)
     .bind(&user_id)
-    .bind(platform.clock().now_ms())
+    .bind(community.core.clock.now_ms())
     .bind(limit)
     .execute(db)
     .await?;
@@ -110,7 +110,7 @@ async fn block(
             format!("you have already blocked {BLOCKS_MAX} users; unblock one first"),
         ));
     }
-    let expulsions = platform.expulsions();
+    let expulsions = &community.expulsions;
     expulsions.block(&session.user_id, &user_id, tokio::time::Instant::now());
     Ok(StatusCode::NO_CONTENT)
 }
@@ -121,37 +121,16 @@ async fn block(
     responses((status = 204, description = "also if the user was not blocked"),
         (status = 401, body = ErrorBody)))]
 async fn unblock(
-    State(platform): State<Platform>,
+    State(community): State<Arc<Community>>,
     session: Session,
     ApiPath(user_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
     sqlx::query("DELETE FROM blocks WHERE user_id = $1 AND blocked_id = $2")
         .bind(&session.user_id)
         .bind(&user_id)
-        .execute(platform.db())
+        .execute(&community.core.db)
         .await?;
-    let expulsions = platform.expulsions();
+    let expulsions = &community.expulsions;
     expulsions.forget(Some(&session.user_id), &user_id);
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// `POST /internal/worlds/{id}/blocks`: the users whom a player has blocked.
-///
-/// # Errors
-/// When the database fails.
-pub async fn for_world(
-    State(platform): State<Platform>,
-    _: Caller,
-    ApiJson(request): ApiJson<AskBlocks>,
-) -> Result<Json<PlayerBlocks>, ApiError> {
-    let rows = sqlx::query("SELECT blocked_id FROM blocks WHERE user_id = $1 LIMIT $2")
-        .bind(&request.player_id)
-        .bind(i64::try_from(BLOCKS_MAX).unwrap_or(i64::MAX))
-        .fetch_all(platform.db())
-        .await?;
-    let player_ids = rows
-        .iter()
-        .map(|row| row.try_get("blocked_id"))
-        .collect::<Result<_, _>>()?;
-    Ok(Json(PlayerBlocks { player_ids }))
 }

@@ -3,13 +3,13 @@
 //! may start on a disk that is full or read-only. `/readyz` and `/metrics` report the state.
 
 use std::io::ErrorKind;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sqlx::AnyPool;
 use tokio::time::Instant;
 
-use crate::Platform;
+use crate::core::Core;
 use crate::core::db::{self, DbErrorKind};
 use crate::core::metrics::Counter;
 
@@ -155,7 +155,7 @@ impl WriteHealth {
 }
 
 /// Reason that affects every write; `None` if the error concerns one request only.
-pub(crate) fn fault_of(error: &sqlx::Error) -> Option<&'static str> {
+pub fn fault_of(error: &sqlx::Error) -> Option<&'static str> {
     match DbErrorKind::of(error) {
         DbErrorKind::Unavailable => Some(reason_of(error)),
         DbErrorKind::Conflict | DbErrorKind::InvalidText | DbErrorKind::Internal => None,
@@ -185,25 +185,25 @@ fn reason_of(error: &sqlx::Error) -> &'static str {
 }
 
 /// Probes the database for as long as the future is polled.
-pub async fn watch(platform: Platform) {
-    let health = platform.write_health();
+pub async fn watch(core: Arc<Core>) {
+    let health = &core.write_health;
     let mut every = tokio::time::interval(FAULT_PROBE_INTERVAL);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         every.tick().await;
         if health.is_probe_due(Instant::now()) {
-            probe_with_timeout(&platform).await;
+            probe_with_timeout(&core).await;
         }
     }
 }
 
 /// Probes the database, unless a write has succeeded or failed already.
-pub async fn settle(platform: &Platform) {
-    let health = platform.write_health();
+pub async fn settle(core: &Core) {
+    let health = &core.write_health;
     if health.is_known() {
         return;
     }
-    match tokio::time::timeout(PROBE_TIMEOUT, probe(platform)).await {
+    match tokio::time::timeout(PROBE_TIMEOUT, probe(core)).await {
         Ok(outcome) => note_probe(health, outcome),
         Err(_) => health.note_fault(TOO_SLOW),
     }
@@ -217,9 +217,9 @@ fn note_probe(health: &WriteHealth, outcome: Result<(), &'static str>) {
 }
 
 /// Runs one probe. A probe that hangs is reported and still waited for, so that at most one runs.
-async fn probe_with_timeout(platform: &Platform) {
-    let health = platform.write_health();
-    let mut probe = std::pin::pin!(probe(platform));
+async fn probe_with_timeout(core: &Core) {
+    let health = &core.write_health;
+    let mut probe = std::pin::pin!(probe(core));
     loop {
         match tokio::time::timeout(PROBE_TIMEOUT, probe.as_mut()).await {
             Ok(outcome) => return note_probe(health, outcome),
@@ -230,16 +230,16 @@ async fn probe_with_timeout(platform: &Platform) {
 
 /// Writes a row, and a file if one is due. On a full disk the row alone may fit into space that
 /// the database has allocated already.
-async fn probe(platform: &Platform) -> Result<(), &'static str> {
-    if let Err(error) = write_row(platform.db()).await {
+async fn probe(core: &Core) -> Result<(), &'static str> {
+    if let Err(error) = write_row(&core.db).await {
         tracing::warn!(%error, "a probe write to the database failed");
         return Err(fault_of(&error).unwrap_or("the database refuses a small write"));
     }
-    let health = platform.write_health();
+    let health = &core.write_health;
     if !health.is_file_due(Instant::now()) {
         return Ok(());
     }
-    if let Err(error) = platform.blobs().try_write().await {
+    if let Err(error) = core.blobs.try_write().await {
         tracing::warn!(%error, "a probe write to the data folder failed");
         return Err(match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the data folder's disk is full",
