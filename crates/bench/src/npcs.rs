@@ -10,7 +10,7 @@ use frolic_package::Package;
 use frolic_protocol::NumberedInput;
 use frolic_protocol::npc::NpcState;
 use frolic_sim::Vec3;
-use frolic_world::{PlayerNumber, Stage, World, WorldOptions};
+use frolic_world::{PlayerNumber, Stage, World, WorldOptions, input};
 use serde::Serialize;
 use serde_json::json;
 
@@ -108,7 +108,10 @@ fn measure(npcs: u32, args: &NpcsArgs) -> Result<Report> {
     let mut world = World::load(&game, options).map_err(|error| anyhow!("{error}"))?;
     let mut walkers: Vec<(PlayerNumber, Behaviour)> = (0..args.players)
         .map(|index| {
-            let number = world.join(format!("bench_{index}"), format!("Bench {index}"));
+            let number = world.apply(input::Join::new(
+                format!("bench_{index}"),
+                format!("Bench {index}"),
+            ));
             (number, Behaviour::new(u64::from(index), None))
         })
         .collect();
@@ -118,10 +121,13 @@ fn measure(npcs: u32, args: &NpcsArgs) -> Result<Report> {
         for (number, behaviour) in &mut walkers {
             let feet = world.character(*number).map_or(Vec3::ZERO, |c| c.feet);
             let input = behaviour.input(f64::from(tick) / TICK_HZ, feet);
-            world.receive_inputs(*number, &[NumberedInput { seq: tick, input }]);
+            world.apply(input::Controls::new(
+                *number,
+                [NumberedInput { seq: tick, input }],
+            ));
         }
         let began = stopwatch();
-        let report = world.step();
+        let report = world.apply(input::Step);
         let took = stopwatch() - began;
         world.take_outbox();
         if tick > WARM_UP_TICKS {

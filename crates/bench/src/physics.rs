@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use frolic_package::Package;
-use frolic_world::{Stage, World, WorldOptions};
+use frolic_world::{Stage, World, WorldOptions, input};
 use rapier3d::prelude::{
     CoefficientCombineRule, ColliderBuilder, PhysicsWorld, RigidBodyBuilder, Vector,
 };
@@ -179,7 +179,7 @@ fn run_ours(scene: &Drop, package: &Package, stage: &mut Times, step: &mut Times
     let mut world = World::load(package, options).map_err(|error| anyhow!("{error}"))?;
     let mut settling = 0;
     while scene.asleep && (settling == 0 || world.awake_bodies() > 0) {
-        world.step();
+        world.apply(input::Step);
         world.collect_changes();
         settling += 1;
         if settling > SETTLE_TICKS_MAX {
@@ -188,7 +188,7 @@ fn run_ours(scene: &Drop, package: &Package, stage: &mut Times, step: &mut Times
     }
     for _ in 0..AWAKE_TICKS {
         let began = Instant::now();
-        let report = world.step();
+        let report = world.apply(input::Step);
         step.us.push(began.elapsed().as_secs_f64() * 1e6);
         stage.us.push(f64::from(report.times.of(Stage::Physics)));
         step.awake.push(world.awake_bodies() as f64);

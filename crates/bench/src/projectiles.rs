@@ -10,7 +10,7 @@ use frolic_package::Package;
 use frolic_protocol::{Args as Values, Value};
 use frolic_sim::random::Random;
 use frolic_sim::{CollisionWorld, Vec3};
-use frolic_world::{Stage, World, WorldOptions};
+use frolic_world::{Stage, World, WorldOptions, input};
 use serde::Serialize;
 
 use crate::tools::{self, solid, stopwatch};
@@ -110,15 +110,21 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
     let mut world = World::load(&package, options).map_err(|error| anyhow!("{error}"))?;
     let mut first = None;
     for index in 0..args.players.max(1) {
-        let number = world.join(format!("id{index}"), format!("Bot{index}"));
+        let number = world.apply(input::Join::new(
+            format!("id{index}"),
+            format!("Bot{index}"),
+        ));
         first.get_or_insert(number);
     }
     let first = first.ok_or_else(|| anyhow!("no player is in the world"))?;
-    world.step();
+    world.apply(input::Step);
     let wanted = Values(vec![Value::Number(f64::from(in_flight))]);
-    ensure!(world.receive_event(first, "Keep".into(), wanted), "refused");
+    ensure!(
+        world.apply(input::Event::new(first, "Keep", wanted)),
+        "refused"
+    );
     for _ in 0..WARM_UP_TICKS {
-        world.step();
+        world.apply(input::Step);
         world.take_outbox();
     }
     let there = world.projectiles() as u32;
@@ -128,7 +134,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
     );
     let (mut times, mut bytes) = (Vec::new(), 0usize);
     for _ in 0..args.ticks {
-        let report = world.step();
+        let report = world.apply(input::Step);
         times.push(f64::from(report.times.of(Stage::Projectiles)));
         for outgoing in world.take_outbox() {
             bytes += frolic_protocol::packet::single(&outgoing.message).len();

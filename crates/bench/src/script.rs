@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use frolic_protocol::{Args as EventArgs, Value};
-use frolic_world::{PlayerNumber, World, WorldOptions};
+use frolic_world::{PlayerNumber, World, WorldOptions, input};
 use mlua::{Function, Lua, UserData, UserDataFields, Vector};
 use serde::Serialize;
 
@@ -189,7 +189,7 @@ impl Here {
     fn with_events(script: &str) -> Result<Self> {
         let scene = serde_json::json!({"format": 1, "prefabs": {}, "entities": []});
         let mut here = Self::load(scene, "scripts/ServerScriptService/Work.luau", script)?;
-        let player = here.world.join("bench".into(), "Bench".into());
+        let player = here.world.apply(input::Join::new("bench", "Bench"));
         here.events_of = Some(player);
         Ok(here)
     }
@@ -213,13 +213,13 @@ impl Here {
         if let Some(player) = self.events_of {
             for n in 0..EVENTS {
                 let args = EventArgs(vec![Value::Number(f64::from(n))]);
-                self.world.receive_event(player, "Ping".into(), args);
+                self.world.apply(input::Event::new(player, "Ping", args));
             }
         }
         // A step includes the time since the previous tick: that of the events
         // before it, and that of the tick itself one step later.
-        let events = self.world.step();
-        let tick = self.world.step();
+        let events = self.world.apply(input::Step);
+        let tick = self.world.apply(input::Step);
         self.world.take_outbox();
         let report = if self.events_of.is_some() {
             events

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use frolic_package::Package;
 use frolic_sim::digest::Digest;
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 use serde::Serialize;
 
 use crate::stages::Walkers;
@@ -108,17 +108,17 @@ fn soak(game: String, package: &Package, args: &SoakArgs) -> Result<SoakReport> 
     let mut digest = Digest::default();
     for tick in 0..args.ticks {
         walkers.steer(&mut world);
-        world.step();
+        world.apply(input::Step);
         world.collect_changes();
         if let Some(newest) = world.take_ops().last().map(|op| op.seq) {
-            world.ops_persisted(newest);
+            world.apply(input::OpsPersisted { up_to: newest });
         }
         // Nothing is persisted: every request is refused in the same way.
         for request in world.take_store_requests() {
-            world.store_answer(frolic_fleet_api::store::StoreAnswer {
+            world.apply(input::StoreAnswered(frolic_fleet_api::store::StoreAnswer {
                 id: request.id,
                 result: Err("this session has no store".to_owned()),
-            });
+            }));
         }
         drop((world.take_outbox(), world.take_logs()));
         if tick % 60 == 59 {

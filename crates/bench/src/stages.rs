@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use frolic_protocol::NumberedInput;
 use frolic_sim::Vec3;
-use frolic_world::{PlayerNumber, Stage, World, WorldOptions};
+use frolic_world::{PlayerNumber, Stage, World, WorldOptions, input};
 use serde::Serialize;
 
 use crate::stage_scenes::{self, Case};
@@ -91,7 +91,10 @@ pub(super) struct Walkers {
 impl Walkers {
     pub fn join(world: &mut World, count: u32, roam_m: f32) -> Self {
         let walkers = (0..count).map(|index| {
-            let number = world.join(format!("user_{index}"), format!("Walker {index}"));
+            let number = world.apply(input::Join::new(
+                format!("user_{index}"),
+                format!("Walker {index}"),
+            ));
             (number, Behaviour::new(u64::from(index) + 1, Some(roam_m)))
         });
         Self {
@@ -108,7 +111,10 @@ impl Walkers {
             let feet = world.character(*number).map_or(Vec3::ZERO, |c| c.feet);
             let input = behaviour.input(now_s, feet);
             let seq = self.seq;
-            world.receive_inputs(*number, &[NumberedInput { seq, input }]);
+            world.apply(input::Controls::new(
+                *number,
+                [NumberedInput { seq, input }],
+            ));
         }
     }
 }
@@ -126,7 +132,7 @@ fn measure(case: &Case, ticks: u32) -> Result<CaseReport> {
     for tick in 0..WARM_UP_TICKS + ticks {
         walkers.steer(&mut world);
         let began = Instant::now();
-        let report = world.step();
+        let report = world.apply(input::Step);
         let took = began.elapsed();
         world.collect_changes();
         for line in world.take_logs() {
@@ -136,7 +142,7 @@ fn measure(case: &Case, ticks: u32) -> Result<CaseReport> {
         }
         let newest = world.take_ops().last().map(|op| op.seq);
         if let Some(newest) = newest {
-            world.ops_persisted(newest);
+            world.apply(input::OpsPersisted { up_to: newest });
         }
         drop(world.take_outbox());
         if tick >= WARM_UP_TICKS {

@@ -12,7 +12,7 @@ use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_protocol::{Args, Value};
 use frolic_terrain::codec;
 use frolic_world::{
-    ClientView, Delivery, PlayerNumber, TerrainView, World, WorldOptions, marks_of,
+    ClientView, Delivery, PlayerNumber, TerrainView, World, WorldOptions, input, marks_of,
 };
 
 const MANIFEST: &str = "[game]\nid = \"fuzz\"\nname = \"Fuzz\"\n";
@@ -58,7 +58,7 @@ pub fn saved_world(bytes: &[u8]) {
 
 /// Everything that reads what was saved, or adds to it.
 fn go_on(world: &mut World) {
-    let ada = world.join("ada".into(), "Ada".into());
+    let ada = world.apply(input::Join::new("ada", "Ada"));
     let mut view = ClientView::new(ada, Delivery::Ordered);
     let mut terrain = TerrainView::new(ada);
     for tick in 0..4 {
@@ -66,14 +66,22 @@ fn go_on(world: &mut World) {
             1 => {
                 build(world, ada, "Wall", 5.0);
                 // It may be refused: a character stands there, or falls.
-                let _ = world.terraform(ada, &dig([3.5, 7.5, 3.5]));
+                let _ = world.apply(input::Terraform {
+                    by: ada.into(),
+                    op: dig([3.5, 7.5, 3.5]),
+                });
             }
-            2 => assert!(world.receive_event(ada, "Raze".into(), Args(Vec::new()))),
-            3 => world.clear("ada").expect("there is room"),
+            2 => assert!(world.apply(input::Event::new(ada, "Raze", Args(Vec::new())))),
+            3 => {
+                let by = "ada".into();
+                world.apply(input::Clear { by }).expect("there is room");
+            }
             _ => {}
         }
-        world.step();
-        world.ops_persisted(world.newest_op());
+        world.apply(input::Step);
+        world.apply(input::OpsPersisted {
+            up_to: world.newest_op(),
+        });
         world.take_outbox();
         terrain.next(world, &mut |chunk| {
             codec::unpack(&chunk.zstd).expect("what clients get is whole");
@@ -235,7 +243,7 @@ fn dig(center: [f32; 3]) -> TerrainOp {
 
 fn build(world: &mut World, player: PlayerNumber, prefab: &str, x: f64) {
     let args = Args(vec![Value::String(prefab.into()), Value::Number(x)]);
-    assert!(world.receive_event(player, "Build".into(), args));
+    assert!(world.apply(input::Event::new(player, "Build", args)));
 }
 
 /// A world with edits and structures: its operations, then a checkpoint of all
@@ -243,8 +251,8 @@ fn build(world: &mut World, player: PlayerNumber, prefab: &str, x: f64) {
 /// everything and start again.
 pub fn saved_seeds() -> Vec<Vec<u8>> {
     let mut world = load(SavedWorld::default());
-    let ada = world.join("ada".into(), "Ada".into());
-    world.step();
+    let ada = world.apply(input::Join::new("ada", "Ada"));
+    world.apply(input::Step);
     let mut ops = work(&mut world, ada, 4.5);
     ops.extend(work(&mut world, ada, -8.5));
     let as_ops = SavedWorld {
@@ -263,7 +271,9 @@ pub fn saved_seeds() -> Vec<Vec<u8>> {
         .iter()
         .map(written)
         .collect::<Vec<_>>();
-    world.clear("ada").expect("there is room");
+    world
+        .apply(input::Clear { by: "ada".into() })
+        .expect("there is room");
     as_both.ops.extend(work(&mut world, ada, 4.5));
     seeds.push(written(&as_both));
     seeds
@@ -273,11 +283,16 @@ pub fn saved_seeds() -> Vec<Vec<u8>> {
 fn work(world: &mut World, player: PlayerNumber, x: f32) -> Vec<LoggedOp> {
     build(world, player, "Wall", f64::from(x));
     build(world, player, "Ball", f64::from(x + 3.0));
-    let dug = world.terraform(player, &dig([x, 7.5, 4.5]));
+    let dug = world.apply(input::Terraform {
+        by: player.into(),
+        op: dig([x, 7.5, 4.5]),
+    });
     assert!(matches!(dug, Ok(Some(_))), "{dug:?}");
-    world.step();
+    world.apply(input::Step);
     let ops = world.take_ops();
-    world.ops_persisted(world.newest_op());
+    world.apply(input::OpsPersisted {
+        up_to: world.newest_op(),
+    });
     ops
 }
 

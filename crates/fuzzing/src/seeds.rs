@@ -18,7 +18,7 @@ use frolic_protocol::{
 use frolic_sim::{Buttons, CharacterInput};
 use frolic_terrain::{Chunk, Material, codec};
 use frolic_world::replay::{Ending, RecordOptions, RecordReader};
-use frolic_world::{ClientView, Delivery, World, WorldOptions};
+use frolic_world::{ClientView, Delivery, World, WorldOptions, input};
 use sha2::{Digest, Sha256};
 
 use crate::store;
@@ -90,7 +90,8 @@ fn play() -> Session {
         ..WorldOptions::default()
     };
     let mut world = World::load(&package, options).expect("the game loads");
-    let players = ["Ada", "Ben"].map(|name| world.join(format!("id_{name}"), name.to_owned()));
+    let players =
+        ["Ada", "Ben"].map(|name| world.apply(input::Join::new(format!("id_{name}"), name)));
     let mut views = [Delivery::Ordered, Delivery::Lossy]
         .into_iter()
         .zip(players)
@@ -104,19 +105,28 @@ fn play() -> Session {
             seq: tick + 1,
             input: walk,
         };
-        world.receive_inputs(players[0], &[input]);
-        world.note_shown(players[0], tick.saturating_sub(8), 3);
+        world.apply(input::Controls::new(players[0], [input]));
+        world.apply(input::Shown {
+            player: players[0],
+            tick: tick.saturating_sub(8),
+            fraction: 3,
+        });
         match tick {
             20 => {
                 let args = Args(vec![Value::Vector([2.0, 1.0, 3.0])]);
-                world.receive_event(players[1], "Go".into(), args);
+                world.apply(input::Event::new(players[1], "Go", args));
             }
-            30 => drop(world.receive_invoke(players[0], 7, "Echo".into(), all_values())),
-            40 => world.reconnect(players[0]),
-            50 => world.leave(players[1]),
+            30 => drop(world.apply(input::Invoke {
+                player: players[0],
+                id: 7,
+                name: "Echo".into(),
+                args: all_values(),
+            })),
+            40 => world.apply(input::Reconnect { player: players[0] }),
+            50 => world.apply(input::Leave { player: players[1] }),
             _ => {}
         }
-        world.step();
+        world.apply(input::Step);
         outbox.extend(world.take_outbox().into_iter().map(|out| out.message));
         world.collect_changes();
         if tick.is_multiple_of(6) {

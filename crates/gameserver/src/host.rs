@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use frolic_fleet_api::process::{ReloadReply, ReloadRequest};
 use frolic_fleet_api::remote_commands::OutsideNews;
 use frolic_protocol::ServerMessage;
-use frolic_world::{PlayerNumber, World};
+use frolic_world::{PlayerNumber, World, input};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -227,10 +227,11 @@ impl Host {
         self.read_sockets(began);
         let reads = clock.lap();
         if self.world.tick().is_multiple_of(self.world.tick_hz()) {
-            self.world.set_wall_clock(unix_ms());
+            let unix_ms = unix_ms();
+            self.world.apply(input::WallClock { unix_ms });
             self.telemetry.metrics().note_world(self.world.figures());
         }
-        let step = self.world.step();
+        let step = self.world.apply(input::Step);
         self.social.place_arrivals(&mut self.world, &self.players);
         let report = step.scripts;
         if !self.lifecycle.is_closing() {
@@ -412,7 +413,8 @@ impl Host {
             let round_trip = connection.take_round_trip();
             if let Some((player, time)) = session.player.as_ref().zip(round_trip) {
                 let ms = u16::try_from(time.as_millis()).unwrap_or(u16::MAX);
-                self.world.note_round_trip(player.number, ms);
+                let player = player.number;
+                self.world.apply(input::RoundTrip { player, ms });
                 metrics.round_trip_took(time);
             }
             messages += inputs.len();
@@ -477,7 +479,10 @@ impl Host {
         if let Some(player) = session.player {
             let away = Place::away(self.world.tick(), self.world.tick_hz());
             self.players.move_to(player.number, away);
-            self.world.set_connected(player.number, false);
+            self.world.apply(input::Connected {
+                player: player.number,
+                connected: false,
+            });
         }
     }
 
@@ -488,7 +493,7 @@ impl Host {
                 .player_leaves(number, &mut player_session, &self.world);
             self.admission.spend(player_session.nonce, unix_s());
         }
-        self.world.leave(number);
+        self.world.apply(input::Leave { player: number });
     }
 
     /// Disconnects a player whom moderators have suspended.
@@ -626,7 +631,7 @@ impl Host {
                 self.sockets.part(connection, session.permit, began);
             }
         }
-        self.world.close();
+        self.world.apply(input::Close);
         self.lifecycle.close(reason, began);
     }
 
@@ -638,7 +643,7 @@ impl Host {
             return Some(reason);
         }
         let limit_s = self.lifecycle.exceeded_limit_s(Instant::now())?;
-        self.world.end_close(limit_s);
+        self.world.apply(input::EndClose { seconds: limit_s });
         Some(reason)
     }
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use frolic_fleet_api::ops::LoggedOp;
 use frolic_fleet_api::persist::{Checkpoint, SavedPlayer};
-use frolic_world::{Marks, World, marks_of};
+use frolic_world::{Marks, World, input, marks_of};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -111,7 +111,7 @@ impl PersistenceClient {
             Some(persist_queue) if self.persistent => persist_queue.hold(ops),
             _ => {
                 self.unstored = ops;
-                world.ops_persisted(last);
+                world.apply(input::OpsPersisted { up_to: last });
             }
         }
     }

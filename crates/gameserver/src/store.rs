@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use frolic_fleet_api::store::{HandledCount, StoreAnswer, StoreRequest};
 use frolic_script::MemoryStore;
-use frolic_world::World;
+use frolic_world::{World, input};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -86,13 +86,14 @@ impl StoreClient {
         match self {
             StoreClient::Platform(queue) => {
                 for refused in queue.ask(requests, watermarks) {
-                    world.store_answer(refused);
+                    world.apply(input::StoreAnswered(refused));
                 }
             }
             StoreClient::Memory(store) => {
                 for StoreRequest { id, action } in requests {
                     let result = store.apply(&action);
-                    world.store_answer(StoreAnswer { id, result });
+                    let answer = StoreAnswer { id, result };
+                    world.apply(input::StoreAnswered(answer));
                 }
             }
         }

@@ -1,59 +1,20 @@
-//! The appearance of a player's character, and spawning it beside a friend.
+//! Places beside a friend.
 
-use frolic_protocol::avatar::AvatarLooks;
 use frolic_sim::Vec3;
 
 use crate::player::PlayerNumber;
-use crate::replay::Record;
 use crate::state::WorldState;
-use crate::world::World;
 
 /// Distances from the friend in metres; the first that fits is used.
 const DISTANCES: [f32; 3] = [1.4, 2.2, 3.2];
 /// Number of directions tried around the friend.
 const DIRECTIONS: u32 = 8;
 
-impl World {
-    /// Sets the appearance of a player's character and replicates it to all
-    /// clients.
-    pub fn set_avatar(&mut self, player: PlayerNumber, looks: AvatarLooks) {
-        if self.entity_of(player).is_none() {
-            return;
-        }
-        self.note(&Record::Dress { player, looks });
-        let mut state = self.state_mut();
-        let Some(known) = state.players.get_mut(&player) else {
-            return;
-        };
-        if known.looks != looks {
-            known.looks = looks;
-            let info = known.info();
-            state.note_presence(info);
-        }
-    }
-
-    /// Moves `player` next to `friend`. Returns false, without moving the
-    /// player, if there is no free place.
-    pub fn spawn_beside(&mut self, player: PlayerNumber, friend: PlayerNumber) -> bool {
-        if player == friend || self.entity_of(player).is_none() || self.entity_of(friend).is_none()
-        {
-            return false;
-        }
-        self.note(&Record::Beside { player, friend });
-        let mut state = self.state_mut();
-        let Some(feet) = state.place_beside(player, friend) else {
-            return false;
-        };
-        state.teleport(player, feet);
-        true
-    }
-}
-
 impl WorldState {
     /// Finds a place for `player` near `friend`: on a floor at about the same
     /// height, not behind a wall, with headroom, and not inside another
     /// character.
-    fn place_beside(&self, player: PlayerNumber, friend: PlayerNumber) -> Option<Vec3> {
+    pub fn place_beside(&self, player: PlayerNumber, friend: PlayerNumber) -> Option<Vec3> {
         let friend = self.players.get(&friend).filter(|friend| friend.online)?;
         let feet = friend.character.feet;
         if !feet.is_finite() || feet.y <= self.kill_height {

@@ -6,9 +6,7 @@ use std::collections::VecDeque;
 
 use frolic_fleet_api::ops::{LoggedOp, WorldOp};
 
-use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};
-use crate::world::World;
 
 /// Operations that may wait for storage; further ones are refused.
 const WAITING_MAX: usize = 4096;
@@ -42,6 +40,11 @@ impl History {
         self.persisted
     }
 
+    /// Operations that the host has not taken yet.
+    pub fn fresh(&mut self) -> &mut Vec<LoggedOp> {
+        &mut self.fresh
+    }
+
     /// Continues the numbering of an earlier process of this world.
     pub fn resume_after(&mut self, seq: u64) {
         (self.newest, self.persisted) = (seq, seq);
@@ -65,35 +68,11 @@ impl WorldState {
         history.held.extend(messages);
         seq
     }
-}
 
-impl World {
-    /// Persistent operations since the last call, to be stored in this order.
-    pub fn take_ops(&mut self) -> Vec<LoggedOp> {
-        std::mem::take(&mut self.state_mut().history.fresh)
-    }
-
-    /// Whether there are operations since the last call.
-    pub fn has_ops(&self) -> bool {
-        !self.borrow_state().history.fresh.is_empty()
-    }
-
-    /// Number up to which operations are stored.
-    pub fn persisted_op(&self) -> u64 {
-        self.borrow_state().history.persisted
-    }
-
-    /// Reports that operations up to this number are stored, which releases the
-    /// messages that wait for them.
+    /// Operations up to this number are stored: releases the messages that wait
+    /// for them.
     pub fn ops_persisted(&mut self, up_to: u64) {
-        if up_to <= self.borrow_state().history.persisted {
-            return;
-        }
-        self.note(&Record::OpsPersisted { up_to });
-        self.notify_scripts_persisted(up_to);
-        let mut state = self.state_mut();
-        let state = &mut *state;
-        let history = &mut state.history;
+        let history = &mut self.history;
         history.persisted = up_to.min(history.newest);
         let persisted = history.persisted;
         history.fresh.retain(|op| op.seq > persisted);
@@ -103,8 +82,8 @@ impl World {
             .take_while(|(seq, _)| *seq <= history.persisted)
             .count();
         let released = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
-        state.outbox.extend(released);
-        state.show_structures(persisted);
-        state.settle_ground(persisted);
+        self.outbox.extend(released);
+        self.show_structures(persisted);
+        self.settle_ground(persisted);
     }
 }

@@ -3,8 +3,8 @@
 //! A client shows other players in the past, by the latency of its connection
 //! and a jitter buffer. A player who aims at what they see must hit it, so the
 //! world stores the positions of characters and moving entities for the last
-//! ticks, and [`World::as_seen_by`] queries that moment instead of the present.
-//! The client reports which moment it shows ([`World::note_shown`]); the report
+//! ticks, and [`World::as_seen_by`](crate::World::as_seen_by) queries that moment instead of the present.
+//! The client reports which moment it shows ([`input::Shown`](crate::input::Shown)); the report
 //! is trusted only within [`REWIND_MAX_MS`], so a lie gains no more than a bad
 //! connection would. Distant entities are updated less often and drawn later
 //! still, see [`updates`].
@@ -13,10 +13,6 @@ mod frames;
 mod seen;
 mod target;
 mod updates;
-
-use crate::player::PlayerNumber;
-use crate::replay::Record;
-use crate::world::World;
 
 pub(crate) use frames::Past;
 pub(crate) use seen::Ray;
@@ -78,7 +74,7 @@ pub(crate) struct Shown {
 impl Shown {
     /// Records a client's report. A reordered message reports slightly less
     /// than the one before; a real step back is larger than that.
-    fn note(&mut self, moment: Moment, tick_hz: u32) -> bool {
+    pub fn note(&mut self, moment: Moment, tick_hz: u32) -> bool {
         let overtaken = self
             .said
             .is_some_and(|known| moment < known && moment >= known.before(REWIND_MAX_MS, tick_hz));
@@ -97,37 +93,6 @@ impl Shown {
         };
         let oldest = now.before(REWIND_MAX_MS, tick_hz);
         self.said.unwrap_or_else(estimate).clamp(oldest, now)
-    }
-}
-
-impl World {
-    /// Records the moment at which a client shows other players: the tick, and
-    /// the progress to the next one in 1/256. Limited to [`REWIND_MAX_MS`]
-    /// before now whenever it is used.
-    pub fn note_shown(&mut self, player: PlayerNumber, tick: u32, fraction: u8) {
-        let tick_hz = self.tick_hz();
-        let noted = self.with_player(player, |player| {
-            player.shown.note(Moment::new(tick, fraction), tick_hz)
-        });
-        if noted {
-            self.note(&Record::Shown {
-                player,
-                tick,
-                fraction,
-            });
-        }
-    }
-
-    /// Records the round-trip time of a player's connection. Used only for
-    /// clients that do not report what they show, such as JSON clients: they
-    /// are assumed to show others a round trip and a tenth of a second late.
-    pub fn note_round_trip(&mut self, player: PlayerNumber, ms: u16) {
-        let noted = self.with_player(player, |player| {
-            std::mem::replace(&mut player.shown.round_trip_ms, ms) != ms
-        });
-        if noted {
-            self.note(&Record::RoundTrip { player, ms });
-        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! One authoritative world: entities, players, scripts, and what each client
 //! sees.
 //!
-//! Start from [`World`]: load a package, let players join, pass it their
-//! inputs, [`World::step`] it, and send its messages. A tick runs the stages of
+//! Start from [`World`]: load a package, [apply](World::apply) the
+//! [inputs](input) of players and a [`Step`](input::Step) per tick, and send its
+//! messages. A tick runs the stages of
 //! [`Stage`] in order; the host takes snapshots when they are due.
 //!
 //! A world is a library. It does no I/O, has no clock and no threads (the
@@ -55,4 +56,4 @@ pub use spells::CastRefusal;
 pub use stage::{Stage, StepTimes, Stopwatch};
 pub use state::Outgoing;
 pub use terrain::{Place, TerraformError, TerrainView};
-pub use world::{ChatRefusal, LoadError, StepReport, World, WorldFigures, WorldOptions};
+pub use world::{ChatRefusal, LoadError, StepReport, World, WorldFigures, WorldOptions, input};

@@ -2,24 +2,19 @@
 //! while it runs, casts, and terrain changes. The game's rules apply as far as
 //! they need no character.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use frolic_fleet_api::ops::WorldOp;
-use frolic_fleet_api::remote_commands::{CastNews, LEARNED_MAX, LearnSpell, NEWS_MAX};
-use frolic_package::spells::{SpellSettings, script_path};
+use frolic_fleet_api::remote_commands::{CastNews, LearnSpell, NEWS_MAX};
 use frolic_protocol::ServerMessage;
+use frolic_protocol::Value;
 use frolic_protocol::terrain::{ChunkVersion, TerrainOp};
-use frolic_protocol::{Args, Value};
-use frolic_script::{CompileError, ScriptEvent};
+use frolic_script::ScriptEvent;
 
 use crate::player::{MANA_MAX, MANA_PER_S};
-use crate::reload::{Changes, Reloaded};
-use crate::replay::Record;
 use crate::spells::CastRefusal;
 use crate::state::WorldState;
 use crate::terrain::TerraformError;
-use crate::world::World;
 
 /// Visitors whose mana and cooldowns are stored; the least recent one is
 /// replaced.
@@ -106,7 +101,7 @@ impl Visitors {
 }
 
 impl WorldState {
-    fn may_learn(&self, spell: &LearnSpell) -> Result<(), LearnRefusal> {
+    pub fn may_learn(&self, spell: &LearnSpell) -> Result<(), LearnRefusal> {
         if !self.spells.allowed {
             return Err(LearnRefusal::NotAllowed);
         }
@@ -125,7 +120,7 @@ impl WorldState {
     }
 
     /// A cast by a user without a character.
-    fn cast_by_visitor(
+    pub fn cast_by_visitor(
         &mut self,
         id: &str,
         spell: &str,
@@ -155,7 +150,11 @@ impl WorldState {
         Ok(())
     }
 
-    fn terraform_by_visitor(&mut self, id: &str, op: &TerrainOp) -> Result<(), TerraformError> {
+    pub fn terraform_by_visitor(
+        &mut self,
+        id: &str,
+        op: &TerrainOp,
+    ) -> Result<Option<u64>, TerraformError> {
         if !self.spells.allowed {
             return Err(TerraformError::NotFromOutside);
         }
@@ -173,12 +172,11 @@ impl WorldState {
         let op = op.resolve()?;
         self.check_brush(&op)?;
         self.check_place(&op)?;
-        self.terraform_for(None, Some(id.to_owned()), &op);
-        Ok(())
+        Ok(self.terraform_for(None, Some(id.to_owned()), &op))
     }
 
     /// Reverts all changes ever made to this world, as one operation.
-    fn clear(&mut self, by: &str) -> Result<(), TerraformError> {
+    pub fn clear(&mut self, by: &str) -> Result<u64, TerraformError> {
         if !self.history.has_room() {
             return Err(TerraformError::Busy);
         }
@@ -190,7 +188,7 @@ impl WorldState {
             self.destroy(entity);
         }
         self.ground_cleared(seq, chunks);
-        Ok(())
+        Ok(seq)
     }
 
     /// Resets every changed chunk to its generated state, in a version of its
@@ -210,138 +208,6 @@ impl WorldState {
             again.collect()
         });
         cleared.unwrap_or_default()
-    }
-}
-
-impl World {
-    /// Learns a spell, or another revision of one; it can be cast from the next
-    /// step on. None: it was known already.
-    ///
-    /// # Errors
-    /// Why not; the world continues unchanged.
-    pub fn learn(&mut self, spell: &LearnSpell) -> Result<Option<Reloaded>, LearnRefusal> {
-        self.borrow_state().may_learn(spell)?;
-        let mut changes = Changes::new();
-        changes.insert(script_path(&spell.name), Some(spell.code.clone()));
-        let forgotten = self
-            .borrow_state()
-            .spells
-            .to_forget(&spell.name, LEARNED_MAX);
-        if let Some(name) = &forgotten {
-            changes.insert(script_path(name), None);
-        }
-        let revision = self.revision().to_owned();
-        let done = self.apply(&revision, changes).map_err(|errors| {
-            let lines: Vec<String> = errors.iter().map(CompileError::to_string).collect();
-            LearnRefusal::Broken(lines.join("; "))
-        })?;
-        let settings = SpellSettings {
-            name: spell.display_name.clone(),
-            description: String::new(),
-            cooldown_s: spell.cooldown_s,
-            cost: spell.cost,
-            range_m: spell.range_m,
-        };
-        self.learned(&spell.name, &spell.revision_id, settings, forgotten);
-        Ok(done)
-    }
-
-    /// Records that the code of a spell was loaded.
-    pub(crate) fn learned(
-        &mut self,
-        name: &str,
-        revision: &str,
-        settings: SpellSettings,
-        forgotten: Option<String>,
-    ) {
-        self.note(&Record::Learn {
-            name: Cow::Borrowed(name),
-            revision: Cow::Borrowed(revision),
-            settings: settings.clone(),
-            forgotten: forgotten.clone(),
-        });
-        let mut state = self.state_mut();
-        let tick = state.tick;
-        state.spells.learn(name, revision, settings, tick);
-        if let Some(name) = forgotten {
-            state.spells.forget(&name);
-        }
-    }
-
-    /// Removes a learned spell. None: it was not known.
-    pub fn forget(&mut self, name: &str) -> Option<Reloaded> {
-        if !self.borrow_state().spells.has_learned(name) {
-            return None;
-        }
-        let revision = self.revision().to_owned();
-        let changes = Changes::from([(script_path(name), None)]);
-        // Nothing is compiled, so this cannot fail.
-        let done = self.apply(&revision, changes).ok().flatten();
-        self.forgotten(name);
-        done
-    }
-
-    /// Records that the code of a spell was removed.
-    pub(crate) fn forgotten(&mut self, name: &str) {
-        self.note(&Record::Forget {
-            name: Cow::Borrowed(name),
-        });
-        self.state_mut().spells.forget(name);
-    }
-
-    /// Casts a spell for a user without a character.
-    ///
-    /// # Errors
-    /// Why they may not.
-    pub fn cast_from_outside(
-        &mut self,
-        by: &str,
-        spell: &str,
-        revision: Option<&str>,
-        params: Args,
-    ) -> Result<(), CastRefusal> {
-        self.note(&Record::CastFromOutside {
-            by: Cow::Borrowed(by),
-            spell: Cow::Borrowed(spell),
-            revision: revision.map(Cow::Borrowed),
-            params: Cow::Borrowed(&params),
-        });
-        let mut values = self.known_entities(params.0);
-        let params = values.drain(..).next().unwrap_or(Value::Nil);
-        let mut state = self.state_mut();
-        state.cast_by_visitor(by, spell, revision, params)
-    }
-
-    /// Changes terrain for a user without a character.
-    ///
-    /// # Errors
-    /// Why they may not.
-    pub fn terraform_from_outside(
-        &mut self,
-        by: &str,
-        op: &TerrainOp,
-    ) -> Result<(), TerraformError> {
-        self.note(&Record::TerraformFromOutside {
-            by: Cow::Borrowed(by),
-            op: Cow::Borrowed(op),
-        });
-        self.state_mut().terraform_by_visitor(by, op)
-    }
-
-    /// Reverts all changes ever made to this world.
-    ///
-    /// # Errors
-    /// If too many operations wait to be stored.
-    pub fn clear(&mut self, by: &str) -> Result<(), TerraformError> {
-        self.note(&Record::Clear {
-            by: Cow::Borrowed(by),
-        });
-        self.state_mut().clear(by)
-    }
-
-    /// Casts since the last call, for observers outside the world.
-    pub fn take_casts(&mut self) -> Vec<CastNews> {
-        std::mem::take(&mut self.state_mut().visitors.casts)
     }
 }
 

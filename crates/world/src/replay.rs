@@ -2,11 +2,11 @@
 //! same package reproduces the session.
 //!
 //! A world created with [`WorldOptions::record`](crate::WorldOptions::record)
-//! records all changes itself: each public method that changes it records its
-//! call, so a host cannot forget one. The bytes accumulate in the world until
+//! records every [`Input`](crate::input::Input) that it is given, so a host
+//! cannot forget one. The bytes accumulate in the world until
 //! [`World::take_recording`](crate::World::take_recording); the host decides
-//! where they go. [`Replay`] repeats the calls and compares fingerprints of the
-//! state ([`World::state_hash`](crate::World::state_hash)).
+//! where they go. [`Replay`] applies the same inputs and compares fingerprints
+//! of the state ([`World::state_hash`](crate::World::state_hash)).
 //!
 //! What is not in a recording has no influence: scripts have no clock but the
 //! world's, their randomness comes from the seed, and no order in this crate

@@ -15,7 +15,6 @@ use frolic_script::{Engine, LogLevel, ScriptLog};
 use frolic_sim::{Angle, Buttons, CharacterInput, CharacterState, Vec3};
 
 use crate::player::{Player, PlayerNumber};
-use crate::replay::Record;
 use crate::state::WorldState;
 use crate::terrain::{self, SavedGround};
 use crate::world::World;
@@ -272,19 +271,6 @@ impl World {
     pub fn player_state(&self, player: PlayerNumber) -> Option<PlayerState> {
         let state = self.borrow_state();
         state.players.get(&player).map(Player::saved)
-    }
-
-    /// Adds a player at the place where an earlier process of this world had
-    /// them, or at a spawn point if that is no longer possible.
-    pub fn join_again(&mut self, id: String, name: String, saved: &PlayerState) -> PlayerNumber {
-        self.note(&Record::JoinAgain {
-            id: std::borrow::Cow::Borrowed(&id),
-            name: std::borrow::Cow::Borrowed(&name),
-            saved: Box::new(saved.clone()),
-        });
-        let number = self.admit(id, name);
-        self.state_mut().put_back(number, saved);
-        number
     }
 
     /// The structure that an entity is, for JSON clients.

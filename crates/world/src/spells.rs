@@ -1,7 +1,6 @@
 //! Casting spells: whether a player may, with which seed, and which clients are
 //! notified once the spell has run.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_package::Package;
@@ -13,9 +12,7 @@ use frolic_sim::{CharacterParams, Vec3};
 
 use crate::player::PlayerNumber;
 use crate::remote_commands::cast_report;
-use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};
-use crate::world::World;
 
 /// Casts that scripts may be processing.
 const OPEN_MAX: usize = 256;
@@ -432,29 +429,4 @@ fn seed_of(tick: u32, cast: u32, player: PlayerNumber) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (mixed ^ (mixed >> 31)) >> 11
-}
-
-impl World {
-    /// Casts a spell for a client; it runs in the next step, and then clients
-    /// are notified.
-    ///
-    /// # Errors
-    /// Why it may not be cast.
-    pub fn cast(
-        &mut self,
-        player: PlayerNumber,
-        spell: &str,
-        revision: Option<&str>,
-        params: Args,
-    ) -> Result<(), CastRefusal> {
-        self.note(&Record::Cast {
-            player,
-            spell: Cow::Borrowed(spell),
-            revision: revision.map(Cow::Borrowed),
-            params: Cow::Borrowed(&params),
-        });
-        let mut values = self.known_entities(params.0);
-        let params = values.drain(..).next().unwrap_or(Value::Nil);
-        self.state_mut().cast_spell(player, spell, revision, params)
-    }
 }

@@ -19,7 +19,6 @@ use frolic_script::ScriptEvent;
 use frolic_terrain::{ChunkPos, Op, Terrain, codec};
 
 use crate::player::PlayerNumber;
-use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};
 use crate::world::World;
 
@@ -219,26 +218,6 @@ impl Ground {
 }
 
 impl World {
-    /// Changes terrain for a player. Returns the number of the operation; none
-    /// if it changed nothing.
-    ///
-    /// # Errors
-    /// Why they may not.
-    pub fn terraform(
-        &mut self,
-        player: PlayerNumber,
-        op: &TerrainOp,
-    ) -> Result<Option<u64>, TerraformError> {
-        if self.entity_of(player).is_none() {
-            return Err(TerraformError::NoTerrain);
-        }
-        self.note(&Record::Terraform {
-            player,
-            op: std::borrow::Cow::Borrowed(op),
-        });
-        self.state_mut().terraform_by(player, op)
-    }
-
     /// Passes the terrain to `look`, if the world has one.
     pub fn with_terrain<T>(&self, look: impl FnOnce(&Terrain) -> T) -> Option<T> {
         self.borrow_state().collision.terrain().map(look)

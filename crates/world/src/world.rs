@@ -1,42 +1,40 @@
 //! The world itself: load, join, step, replicate.
 
 mod chat;
-mod closing;
-mod inbox;
+pub mod input;
 mod presence;
 mod replication;
 mod scripts;
 
-use std::borrow::Cow;
 use std::cell::{Ref, RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use frolic_fleet_api::ops::LoggedOp;
 use frolic_fleet_api::persist::SavedWorld;
+use frolic_fleet_api::remote_commands::CastNews;
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
-use frolic_protocol::{EntityState, NumberedInput, ServerMessage};
+use frolic_protocol::{EntityState, ServerMessage};
 use frolic_scene::{Components, Scene};
 use frolic_script::{
-    CompileError, CompiledScript, Engine, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
-    VmLimits, compile,
+    CompileError, Engine, LogLevel, ScriptEvent, ScriptLog, Vm, VmError, VmLimits, compile,
 };
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
 use crate::interest::cells::Cells;
 use crate::interest::{InterestPolicy, Scratch};
 use crate::lag_compensation::UpdateRule;
-use crate::life::UNHURT;
-use crate::player::{Player, PlayerNumber};
+use crate::player::PlayerNumber;
 use crate::reload::{Code, Watch, compile_log};
 use crate::replay::{
     Ending, Fingerprint, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits,
 };
-use crate::stage::{Laps, Stage, StepTimes, Stopwatch};
+use crate::stage::Stopwatch;
 use crate::state::{Outgoing, WorldState};
 use crate::string_quota::StringQuota;
 
-pub use chat::ChatRefusal;
+pub use input::{ChatRefusal, StepReport};
 
 /// Settings of a world besides its package.
 #[derive(Clone, Debug)]
@@ -58,7 +56,8 @@ pub struct WorldOptions {
     /// one.
     pub client_bytes_per_s: Option<u32>,
     /// The wall-clock time at the start, in milliseconds since the start of
-    /// 1970; see [`World::set_wall_clock`].
+    /// 1970; see
+    /// [`WallClock`](input::WallClock).
     pub started_unix_ms: u64,
     /// The state that earlier processes of this world left; restored before its
     /// scripts start.
@@ -96,15 +95,6 @@ pub enum LoadError {
     Vm(#[from] VmError),
 }
 
-/// The outcome of a step, for metrics.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StepReport {
-    /// Resource use of scripts.
-    pub scripts: Usage,
-    /// How long each stage took.
-    pub times: StepTimes,
-}
-
 /// The state of a world, for metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WorldFigures {
@@ -122,12 +112,12 @@ pub struct World {
     state: Rc<RefCell<WorldState>>,
     vm: Vm,
     /// The scripts that run, and those before the last reload.
-    pub(crate) code: Code,
-    pub(crate) previous: Option<Code>,
-    pub(crate) script_version: u32,
-    pub(crate) watch: Watch,
+    code: Code,
+    previous: Option<Code>,
+    script_version: u32,
+    watch: Watch,
     /// Script errors that the reload watch has processed.
-    pub(crate) judged_errors: u64,
+    judged_errors: u64,
     compile_errors: Vec<CompileError>,
     scene_prefabs: std::collections::BTreeMap<u32, String>,
     interest: InterestPolicy,
@@ -272,177 +262,6 @@ impl World {
         self.judged_errors = state.script_errors;
     }
 
-    /// Stamps the state with the current script versions, for log lines.
-    pub(crate) fn stamp(&mut self) {
-        let hashes = self.code.scripts.iter();
-        let mut state = self.state.borrow_mut();
-        state.script_hashes = hashes
-            .map(|(path, script)| (path.clone(), script.sha256_hex.clone()))
-            .collect();
-        state.revision.clone_from(&self.code.revision);
-        state.script_version = self.script_version;
-    }
-
-    pub(crate) fn vm_mut(&mut self) -> &mut Vm {
-        &mut self.vm
-    }
-
-    /// Writes a line to the creator's console.
-    pub(crate) fn say(&mut self, line: ScriptLog) {
-        Engine::log(&mut *self.state.borrow_mut(), line);
-    }
-
-    /// Errors that scripts raised since the world started.
-    pub fn script_errors(&self) -> u64 {
-        self.state.borrow().script_errors
-    }
-
-    /// Adds a player; they are in the world at once.
-    pub fn join(&mut self, id: String, name: String) -> PlayerNumber {
-        self.note(&Record::Join {
-            id: Cow::Borrowed(&id),
-            name: Cow::Borrowed(&name),
-        });
-        self.admit(id, name)
-    }
-
-    pub(crate) fn admit(&mut self, id: String, name: String) -> PlayerNumber {
-        let number = self.next_player;
-        self.next_player += 1;
-        self.state.borrow_mut().join(number, id, name);
-        number
-    }
-
-    /// Removes a player for good.
-    pub fn leave(&mut self, player: PlayerNumber) {
-        // In a closing world all players have left already, as far as scripts
-        // are concerned.
-        if self.closing || self.entity_of(player).is_none() {
-            return;
-        }
-        self.note(&Record::Leave { player });
-        self.state.borrow_mut().leave(player);
-        self.dispatch_events();
-        self.note_cuts();
-        self.state.borrow_mut().players.remove(&player);
-        self.words.forget(player);
-    }
-
-    /// Handles a player's reconnection: input numbering restarts, and scripts
-    /// can restore what their page showed.
-    pub fn reconnect(&mut self, player: PlayerNumber) {
-        if self.entity_of(player).is_none() {
-            return;
-        }
-        self.note(&Record::Reconnect { player });
-        let mut state = self.state.borrow_mut();
-        if let Some(player) = state.players.get_mut(&player) {
-            player.inputs.reset();
-            player.shown = Default::default();
-            player.vitals_sent = UNHURT;
-        }
-        state.projectiles.forget_sent(player);
-        let event = ScriptEvent::PlayerResumed { player };
-        // However often they reconnect within a tick, scripts are notified
-        // once.
-        if !state.events.contains(&event) {
-            state.events.push(event);
-        }
-    }
-
-    /// Teleports a player's character.
-    pub fn teleport(&mut self, player: PlayerNumber, feet: Vec3) {
-        // A recording may contain anything.
-        if self.entity_of(player).is_none() || !feet.is_finite() {
-            return;
-        }
-        let place = feet.to_array();
-        self.note(&Record::Teleport { player, place });
-        self.state.borrow_mut().teleport(player, feet);
-    }
-
-    /// Sets the wall-clock time for scripts; it then advances with the ticks.
-    /// Call it about once a second.
-    pub fn set_wall_clock(&mut self, unix_ms: u64) {
-        self.note(&Record::WallClock { unix_ms });
-        let mut state = self.state.borrow_mut();
-        let tick = state.tick;
-        state.wall_clock = (unix_ms, tick);
-    }
-
-    /// Queues a player's inputs. Returns how many were dropped because the
-    /// queue was full.
-    pub fn receive_inputs(&mut self, player: PlayerNumber, inputs: &[NumberedInput]) -> usize {
-        let mut state = self.state.borrow_mut();
-        let Some(known) = state.players.get_mut(&player) else {
-            return 0;
-        };
-        if let Some(recorder) = &mut self.recorder {
-            // Clients repeat inputs; only new ones change anything.
-            let fresh = inputs.iter().filter(|input| known.inputs.is_new(input.seq));
-            let inputs: Vec<NumberedInput> = fresh.copied().collect();
-            if !inputs.is_empty() {
-                let inputs = Cow::Owned(inputs);
-                recorder.note(&Record::Inputs { player, inputs });
-            }
-        }
-        known.inputs.push(inputs)
-    }
-
-    /// Simulates one tick, in the order of [`Stage`].
-    pub fn step(&mut self) -> StepReport {
-        self.note(&Record::Step);
-        let mut laps = Laps::begin(self.stopwatch);
-        {
-            let mut state = self.state.borrow_mut();
-            state.tick += 1;
-            state.collision.begin_tick();
-            state.take_inputs();
-        }
-        laps.end(Stage::Inputs);
-        self.inbox_counts.clear();
-        for event in std::mem::take(&mut self.inbox) {
-            self.vm.dispatch(event);
-        }
-        let dt = f64::from(self.state.borrow().dt());
-        self.vm.tick(dt);
-        laps.end(Stage::Scripts);
-        {
-            let mut state = self.state.borrow_mut();
-            state.move_things();
-            state.step_characters();
-            state.note_interactions();
-            laps.end(Stage::Characters);
-            state.step_bodies();
-            laps.end(Stage::Physics);
-            state.step_projectiles();
-            laps.end(Stage::Projectiles);
-            state.step_npcs();
-            laps.end(Stage::Npcs);
-            state.ground.changes.clear();
-            state.pack_ahead();
-            state.cross_triggers();
-            state.respawn_fallen();
-            state.respawn_dead();
-            laps.end(Stage::Triggers);
-            state.replicate_restyled();
-        }
-        self.dispatch_events();
-        self.state.borrow_mut().send_vitals();
-        self.state.borrow_mut().remember();
-        self.note_cuts();
-        let tick = self.tick();
-        if self.recorder.as_ref().is_some_and(|r| r.wants_hash(tick)) {
-            self.note(&Record::Hash(self.state_hash()));
-        }
-        self.arrange_updates();
-        laps.end(Stage::Events);
-        StepReport {
-            scripts: self.vm.usage(),
-            times: laps.times,
-        }
-    }
-
     /// Delivers events to scripts. Events that they cause are delivered in the
     /// next round, for a bounded number of rounds; the rest in the next tick.
     fn dispatch_events(&mut self) {
@@ -465,24 +284,13 @@ impl World {
         self.state.borrow_mut()
     }
 
-    /// Changes a player; false if they are not in the world, or `change`
-    /// reports no change.
-    pub(crate) fn with_player(
-        &mut self,
-        player: PlayerNumber,
-        change: impl FnOnce(&mut Player) -> bool,
-    ) -> bool {
-        let mut state = self.state.borrow_mut();
-        state.players.get_mut(&player).is_some_and(change)
-    }
-
-    pub(crate) fn note(&mut self, record: &Record) {
+    fn note(&mut self, record: Record) {
         if let Some(recorder) = &mut self.recorder {
             recorder.note(record);
         }
     }
 
-    pub(crate) fn note_cuts(&mut self) {
+    fn note_cuts(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             recorder.note_cuts(self.vm.usage().cuts);
         }
@@ -498,16 +306,12 @@ impl World {
     /// Writes the last fingerprint and ends the recording.
     pub fn end_recording(&mut self, ending: Ending) {
         if self.recorder.is_some() {
-            self.note(&Record::Hash(self.state_hash()));
+            let hash = self.state_hash();
+            self.note(Record::Hash(hash));
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.end(ending);
         }
-    }
-
-    /// How often a limit stopped or paused scripts.
-    pub fn script_cuts(&self) -> u64 {
-        self.vm.usage().cuts
     }
 
     /// Metrics for the operator. Iterates over the players.
@@ -563,29 +367,6 @@ impl World {
         Some(state.alive(id)?.position)
     }
 
-    /// All compiled scripts, in the order of their paths.
-    pub fn scripts(&self) -> impl Iterator<Item = &CompiledScript> {
-        self.code.scripts.values()
-    }
-
-    /// Entities that a script is attached to.
-    pub fn entities_with_script(&self, path: &str) -> Vec<u32> {
-        let state = self.state.borrow();
-        let entities = state.entities.values();
-        entities
-            .filter(|entity| {
-                let script = entity.components.script.as_ref();
-                entity.is_of_scene() && script.is_some_and(|script| script.path == path)
-            })
-            .map(|entity| entity.id)
-            .collect()
-    }
-
-    /// The errors of scripts that did not compile.
-    pub fn compile_errors(&self) -> &[CompileError] {
-        &self.compile_errors
-    }
-
     /// Messages for players since the last call.
     pub fn take_outbox(&mut self) -> Vec<Outgoing> {
         let outbox = std::mem::take(&mut self.state.borrow_mut().outbox);
@@ -595,9 +376,25 @@ impl World {
         outbox
     }
 
-    /// Log lines of scripts since the last call.
-    pub fn take_logs(&mut self) -> Vec<ScriptLog> {
-        std::mem::take(&mut self.state.borrow_mut().logs)
+    /// Persistent operations since the last call, to be stored in this order.
+    pub fn take_ops(&mut self) -> Vec<LoggedOp> {
+        std::mem::take(self.state.borrow_mut().history.fresh())
+    }
+
+    /// Casts since the last call, for observers outside the world.
+    pub fn take_casts(&mut self) -> Vec<CastNews> {
+        std::mem::take(&mut self.state.borrow_mut().visitors.casts)
+    }
+
+    /// Number up to which operations are stored.
+    pub fn persisted_op(&self) -> u64 {
+        self.state.borrow().history.persisted()
+    }
+
+    /// Whether all closing handlers have finished, and no script waits for the
+    /// store.
+    pub fn has_closed(&self) -> bool {
+        self.closing && self.vm.closing_left() == 0
     }
 
     /// The messages about weapons, and which player holds which, for a joining

@@ -11,7 +11,7 @@ use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
 use frolic_protocol::{ClientMessage, NumberedInput, PacketAck};
 use frolic_scene::Limits;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
-use frolic_world::{ClientView, Delivery, World, WorldOptions};
+use frolic_world::{ClientView, Delivery, World, WorldOptions, input};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -133,10 +133,10 @@ impl Crowd {
         let mut world = World::load(game, options).expect("the world loads");
         let mut views = Vec::new();
         for n in 0..players {
-            let number = world.join(format!("p{n}"), format!("P{n}"));
+            let number = world.apply(input::Join::new(format!("p{n}"), format!("P{n}")));
             // Two metres and a half from one to the next, whatever the number.
             let place = Vec3::new((n % 20) as f32, 0.04, (n / 20) as f32) * 2.5;
-            world.teleport(number, place);
+            world.apply(input::Teleport::new(number, place));
             views.push(ClientView::new(number, delivery));
         }
         Self {
@@ -180,13 +180,14 @@ impl Crowd {
                 let Ok(ClientMessage::Inputs { ack, inputs, .. }) = message else {
                     panic!("{message:?}");
                 };
-                self.world.receive_inputs(view.player(), &inputs);
+                self.world
+                    .apply(input::Controls::new(view.player(), inputs.iter().copied()));
                 if let Some(ack) = ack {
                     view.acknowledge(ack);
                 }
             }
         }
-        self.world.step();
+        self.world.apply(input::Step);
         self.world.take_outbox();
         self.world.collect_changes();
         for (view, sent) in self.views.iter_mut().zip(&mut self.sent) {

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use frolic_protocol::message::Resumption;
 use frolic_protocol::{ServerMessage, Welcome};
-use frolic_world::PlayerNumber;
+use frolic_world::{PlayerNumber, input};
 
 use super::Host;
 use super::social::dress;
@@ -222,11 +222,11 @@ impl Host {
             return number;
         }
         let saved = self.persister.place_of(&identity);
-        let (id, name) = (identity.player_id.clone(), identity.name.clone());
-        let number = match &saved {
-            Some(saved) => self.world.join_again(id, name, &saved.state),
-            None => self.world.join(id, name),
-        };
+        let number = self.world.apply(input::Join {
+            id: identity.player_id.clone(),
+            name: identity.name.clone(),
+            saved: saved.as_ref().map(|saved| Box::new(saved.state.clone())),
+        });
         dress(&mut self.world, number, &identity);
         self.social.joined(number, &identity);
         let mut player_session = PlayerSession::new(identity, String::new(), connection_id);
@@ -252,7 +252,7 @@ impl Host {
             });
             old.kick(KickCause::Replaced, reason);
         }
-        self.world.reconnect(number);
+        self.world.apply(input::Reconnect { player: number });
     }
 
     /// Attaches a connection to a player's session and sends it the initial
@@ -266,7 +266,10 @@ impl Host {
     ) {
         let number = entry.number;
         self.players.move_to(number, Place::Online(connection_id));
-        self.world.set_connected(number, true);
+        self.world.apply(input::Connected {
+            player: number,
+            connected: true,
+        });
         let (Some(session), Some(player_session)) = (
             self.sessions.get_mut(connection_id),
             self.players.get_mut(number),

@@ -4,6 +4,7 @@ use frolic_protocol::message::{BINARY_VERSION, ConnectionReport, PROTOCOL_VERSIO
 use frolic_protocol::terrain::TerrainOp;
 use frolic_protocol::{ClientMessage, ServerMessage};
 use frolic_world::PlayerNumber;
+use frolic_world::input::{self, Actor};
 
 use super::commits::Requester;
 use super::handshake::Introduction;
@@ -106,9 +107,16 @@ impl Host {
                 return None;
             }
             ClientMessage::Inputs { ack, shown, inputs } => {
-                let refused = self.world.receive_inputs(number, &inputs);
+                let refused = self.world.apply(input::Controls {
+                    player: number,
+                    inputs,
+                });
                 if let Some(shown) = shown {
-                    self.world.note_shown(number, shown.tick, shown.fraction);
+                    self.world.apply(input::Shown {
+                        player: number,
+                        tick: shown.tick,
+                        fraction: shown.fraction,
+                    });
                 }
                 let player = session.player.as_mut()?;
                 if let Some(ack) = ack
@@ -182,12 +190,17 @@ impl Host {
                 params,
             } => self
                 .world
-                .cast(number, &spell_id, revision_id.as_deref(), params)
+                .apply(input::Cast {
+                    by: Actor::Player(number),
+                    spell: spell_id,
+                    revision: revision_id,
+                    params,
+                })
                 .map_err(|refusal| (refusal.code(), refusal.to_string())),
             ClientMessage::Hide { player_id, hidden } => {
                 social::hide(self.players.get_mut(number)?, player_id, hidden)
             }
-            ClientMessage::Terraform(op) => return self.terraform(request, &op),
+            ClientMessage::Terraform(op) => return self.terraform(request, op),
             ClientMessage::ChunkRequest { chunk } => {
                 terrain::request_chunk(&self.world, session, chunk)
             }
@@ -273,11 +286,18 @@ impl Host {
         match message {
             ClientMessage::Event { name, args } => {
                 check_name(&name)?;
-                accepted(self.world.receive_event(number, name, args))
+                let player = number;
+                accepted(self.world.apply(input::Event { player, name, args }))
             }
             ClientMessage::Invoke { id, name, args } => {
                 check_name(&name)?;
-                accepted(self.world.receive_invoke(number, id, name, args))?;
+                let invoke = input::Invoke {
+                    player: number,
+                    id,
+                    name,
+                    args,
+                };
+                accepted(self.world.apply(invoke))?;
                 if let Some(player_session) = self.players.get_mut(number) {
                     player_session.calls.taken(id, which);
                 }
@@ -290,8 +310,9 @@ impl Host {
 
     /// TERRAFORM_REQUEST. A client that numbers its commands is answered when the
     /// change is persisted.
-    fn terraform(&mut self, request: Request, op: &TerrainOp) -> Option<Outcome> {
-        let done = self.world.terraform(request.number, op);
+    fn terraform(&mut self, request: Request, op: TerrainOp) -> Option<Outcome> {
+        let by = Actor::Player(request.number);
+        let done = self.world.apply(input::Terraform { by, op });
         match (done, request.seq) {
             (Err(error), _) => Some(Err((error.code(), error.to_string()))),
             (Ok(_), None) => Some(Ok(())),

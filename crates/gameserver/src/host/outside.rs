@@ -5,6 +5,7 @@ use std::time::Instant;
 use frolic_fleet_api::remote_commands::{LEARNED_MAX, LearnSpell, OutsideReply, OutsideRequest};
 use frolic_protocol::value::ValueLimits;
 use frolic_protocol::{Args, Value};
+use frolic_world::input::{self, Actor};
 use tokio::sync::oneshot;
 
 use super::Host;
@@ -47,9 +48,9 @@ impl Host {
             return Err(("restarting", message));
         }
         match request {
-            OutsideRequest::Learn { spells } => self.learn(&spells),
+            OutsideRequest::Learn { spells } => self.learn(spells),
             OutsideRequest::Forget { spells } => {
-                self.forget(&spells);
+                self.forget(spells);
                 Ok(())
             }
             OutsideRequest::Cast {
@@ -57,16 +58,26 @@ impl Host {
                 spell,
                 revision,
                 params,
-            } => self.cast_for(&by, &spell, revision.as_deref(), &params),
-            OutsideRequest::Terraform { by, op } => {
-                let done = match self.players.connected(&by) {
-                    Some(number) => self.world.terraform(number, &op).map(|_| ()),
-                    None => self.world.terraform_from_outside(&by, &op),
+            } => {
+                let params = Value::from_json(&params, &ValueLimits::default());
+                let params = params.map_err(|error| ("spell_params", error.to_string()))?;
+                let cast = input::Cast {
+                    by: self.actor(by),
+                    spell,
+                    revision,
+                    params: Args(vec![params]),
                 };
-                done.map_err(|error| (error.code(), error.to_string()))
+                let done = self.world.apply(cast);
+                done.map_err(|refusal| (refusal.code(), refusal.to_string()))
+            }
+            OutsideRequest::Terraform { by, op } => {
+                let by = self.actor(by);
+                let done = self.world.apply(input::Terraform { by, op });
+                done.map_err(|error| (error.code(), error.to_string()))?;
+                Ok(())
             }
             OutsideRequest::Clear { by } => {
-                let done = self.world.clear(&by);
+                let done = self.world.apply(input::Clear { by });
                 done.map_err(|error| (error.code(), error.to_string()))?;
                 // Chunks have new versions, which the next process learns only from
                 // a checkpoint.
@@ -76,14 +87,14 @@ impl Host {
         }
     }
 
-    fn learn(&mut self, spells: &[LearnSpell]) -> Outcome {
+    fn learn(&mut self, spells: Vec<LearnSpell>) -> Outcome {
         let mut changed = false;
         let mut outcome = Ok(());
-        for spell in spells.iter().take(LEARNED_MAX) {
+        for spell in spells.into_iter().take(LEARNED_MAX) {
             if spell.name.len() > ID_BYTES_MAX {
                 continue;
             }
-            match self.world.learn(spell) {
+            match self.world.apply(input::Learn(spell)) {
                 Ok(done) => changed |= done.is_some(),
                 Err(refusal) => outcome = Err((refusal.code(), refusal.to_string())),
             }
@@ -95,30 +106,18 @@ impl Host {
         outcome
     }
 
-    fn forget(&mut self, spells: &[String]) {
-        let forgotten = spells
-            .iter()
-            .filter(|name| self.world.forget(name).is_some());
-        if forgotten.count() > 0 {
+    fn forget(&mut self, spells: Vec<String>) {
+        let forget = |name| self.world.apply(input::Forget { name });
+        if spells.into_iter().filter_map(forget).count() > 0 {
             self.scripts.publish(&self.world, &mut self.sessions);
         }
     }
 
-    /// With their character, if they are connected.
-    fn cast_for(
-        &mut self,
-        by: &str,
-        spell: &str,
-        revision: Option<&str>,
-        params: &serde_json::Value,
-    ) -> Outcome {
-        let params = Value::from_json(params, &ValueLimits::default());
-        let params = params.map_err(|error| ("spell_params", error.to_string()))?;
-        let params = Args(vec![params]);
-        let done = match self.players.connected(by) {
-            Some(number) => self.world.cast(number, spell, revision, params),
-            None => self.world.cast_from_outside(by, spell, revision, params),
-        };
-        done.map_err(|refusal| (refusal.code(), refusal.to_string()))
+    /// A user acts with their character, if they are connected.
+    fn actor(&self, by: String) -> Actor {
+        match self.players.connected(&by) {
+            Some(number) => Actor::Player(number),
+            None => Actor::Visitor(by),
+        }
     }
 }

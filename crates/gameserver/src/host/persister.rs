@@ -8,7 +8,7 @@ use frolic_fleet_api::ops::LoggedOp;
 use frolic_fleet_api::persist::{PlayerState, SavedPlayer, UNDELIVERED_BYTES_MAX};
 use frolic_fleet_api::store::{HandledCount, StoreAnswer};
 use frolic_protocol::ServerMessage;
-use frolic_world::{PlayerNumber, World};
+use frolic_world::{PlayerNumber, World, input};
 
 use super::commits::{CommitGate, Requester};
 use super::saving::SavingNotice;
@@ -172,7 +172,7 @@ impl Persister {
     pub fn store_answered(&mut self, answers: Vec<StoreAnswer>, world: &mut World) {
         self.store.note_answers(answers.len());
         for answer in answers {
-            world.store_answer(answer);
+            world.apply(input::StoreAnswered(answer));
         }
     }
 
@@ -183,7 +183,8 @@ impl Persister {
 
     /// Operations and players were persisted.
     pub fn persisted(&self, stored: Stored, world: &mut World, players: &mut PlayerSessions) {
-        world.ops_persisted(stored.seq());
+        let up_to = stored.seq();
+        world.apply(input::OpsPersisted { up_to });
         players.note_stored(stored.mark());
     }
 

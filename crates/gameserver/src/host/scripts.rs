@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use frolic_fleet_api::process::{ReloadReply, ReloadRequest};
 use frolic_protocol::ServerMessage;
 use frolic_protocol::script::{MANIFEST_PATH, RunContext, ScriptManifest};
-use frolic_world::World;
+use frolic_world::{World, input};
 use tokio::sync::mpsc;
 
 use super::message::Outcome;
@@ -74,11 +74,13 @@ impl ScriptServer {
         sessions: &mut Sessions,
     ) -> ReloadReply {
         let mut reply = ReloadReply::default();
-        match world.reload(&request.revision, &request.scripts) {
+        let changes = world.changes_to(&request.scripts);
+        let revision = request.revision.clone();
+        match world.apply(input::Reload { revision, changes }) {
             Ok(Some(done)) => {
                 reply.swapped_back = world.failed_reload();
-                if let Some(reason) = &reply.swapped_back {
-                    world.swap_back(reason);
+                if let Some(reason) = reply.swapped_back.clone() {
+                    world.apply(input::SwapBack { reason });
                 }
                 self.publish(world, sessions);
                 (reply.changed, reply.removed) = (done.changed, done.removed);
@@ -95,7 +97,7 @@ impl ScriptServer {
     pub fn judge(&mut self, script_us: u64, world: &mut World, sessions: &mut Sessions) {
         let verdict = world.judge_reload(script_us);
         if let Some(reason) = verdict
-            && world.swap_back(&reason).is_some()
+            && world.apply(input::SwapBack { reason }).is_some()
         {
             self.publish(world, sessions);
         }

@@ -3,7 +3,8 @@
 use frolic_fleet_api::filter;
 use frolic_fleet_api::process::BLOCKS_MAX;
 use frolic_protocol::avatar::AvatarLooks;
-use frolic_world::{ChatRefusal, PlayerNumber, World};
+use frolic_world::input::{self, ChatRefusal};
+use frolic_world::{PlayerNumber, World};
 
 use super::message::Outcome;
 use crate::admission::Identity;
@@ -46,7 +47,10 @@ impl Social {
     pub fn place_arrivals(&mut self, world: &mut World, players: &PlayerSessions) {
         for (number, friend_id) in self.arrivals.drain(..) {
             if let Some(friend) = players.of_player(&friend_id) {
-                let placed = world.spawn_beside(number, friend);
+                let placed = world.apply(input::Beside {
+                    player: number,
+                    friend,
+                });
                 tracing::debug!(number, friend, placed, "a player came by invitation");
             }
         }
@@ -60,14 +64,17 @@ impl Social {
         } else {
             text
         };
-        world.receive_chat(number, &text).map_err(|refusal| {
-            let code = match refusal {
-                ChatRefusal::Length => "bad_chat",
-                ChatRefusal::TooFast => "chat_too_fast",
-                ChatRefusal::NotHere => "no_handshake",
-            };
-            (code, refusal.to_string())
-        })
+        let player = number;
+        world
+            .apply(input::Chat { player, text })
+            .map_err(|refusal| {
+                let code = match refusal {
+                    ChatRefusal::Length => "bad_chat",
+                    ChatRefusal::TooFast => "chat_too_fast",
+                    ChatRefusal::NotHere => "no_handshake",
+                };
+                (code, refusal.to_string())
+            })
     }
 }
 
@@ -76,7 +83,10 @@ impl Social {
 pub(super) fn dress(world: &mut World, number: PlayerNumber, identity: &Identity) {
     if let Some(character) = &identity.character {
         let looks = AvatarLooks::from_json(&character.looks);
-        world.set_avatar(number, looks);
+        world.apply(input::Dress {
+            player: number,
+            looks,
+        });
     }
 }
 

@@ -90,12 +90,7 @@ impl TestPlatform {
             stage,
             data_dir,
             database_url,
-            // Tests shorten the time after which the server closes idle connections; a reused
-            // one could close just as a request is sent.
-            http: Client::builder()
-                .pool_max_idle_per_host(0)
-                .build()
-                .expect("a client"),
+            http: Client::new(),
             stop: Some(stop),
             served,
         }

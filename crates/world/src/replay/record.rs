@@ -2,28 +2,23 @@
 //! prefixed by its length, so that a truncated file can be read up to the last
 //! complete record.
 
-use std::borrow::Cow;
-
-use frolic_fleet_api::persist::{PlayerState, SavedWorld};
-use frolic_package::spells::SpellSettings;
-use frolic_protocol::avatar::AvatarLooks;
-use frolic_protocol::terrain::TerrainOp;
-use frolic_protocol::{Args, NumberedInput};
+use frolic_fleet_api::persist::SavedWorld;
 use frolic_script::VmLimits;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::interest::InterestPolicy;
-use crate::player::PlayerNumber;
+use crate::world::input::Input;
 
 /// Magic number of a recording; the last byte is the format version.
-const MARK: [u8; 8] = *b"frolrec\x05";
-/// Longest record: the longest message of a client, plus names.
+const MARK: [u8; 8] = *b"frolrec\x06";
+/// Longest record that is stored as it is: the longest message of a client, plus
+/// names.
 const RECORD_BYTES_MAX: usize = 128 * 1024;
-/// Limit of the saved world that a recording starts from, also for one part of
-/// it.
-const SAVED_BYTES_MAX: u64 = 256 * 1024 * 1024;
-const SAVED_PART_BYTES: usize = 64 * 1024;
+/// Limit of what is stored in parts: the saved world that a recording starts
+/// from, and a package's scripts.
+const PARTS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+const PART_BYTES: usize = 64 * 1024;
 
 /// What a recording was made from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,71 +83,11 @@ impl From<&VmLimits> for ScriptLimits {
     }
 }
 
-/// A call on a world, or a fact about it at that point.
+/// An input of a world, or a fact about the world at that point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Record<'a> {
-    /// One tick.
-    Step,
-    /// New inputs of a player.
-    Inputs {
-        /// The player.
-        player: PlayerNumber,
-        /// Without those that the world already had.
-        inputs: Cow<'a, [NumberedInput]>,
-    },
-    /// A player joined; numbers are assigned in order.
-    Join {
-        /// Persistent id.
-        id: Cow<'a, str>,
-        /// Display name.
-        name: Cow<'a, str>,
-    },
-    /// A player left for good.
-    Leave {
-        /// The player.
-        player: PlayerNumber,
-    },
-    /// A player's client reconnected.
-    Reconnect {
-        /// The player.
-        player: PlayerNumber,
-    },
-    /// A client fired an event.
-    Event {
-        /// The player.
-        player: PlayerNumber,
-        /// Name of the event.
-        name: Cow<'a, str>,
-        /// Its arguments.
-        args: Cow<'a, Args>,
-    },
-    /// A client called a function.
-    Invoke {
-        /// The player.
-        player: PlayerNumber,
-        /// Chosen by the client.
-        id: u32,
-        /// Name of the function.
-        name: Cow<'a, str>,
-        /// Its arguments.
-        args: Cow<'a, Args>,
-    },
-    /// A client reported what it shows of other players.
-    Shown {
-        /// The player.
-        player: PlayerNumber,
-        /// The tick.
-        tick: u32,
-        /// Progress to the next tick, in 1/256.
-        fraction: u8,
-    },
-    /// The round-trip time of a client.
-    RoundTrip {
-        /// The player.
-        player: PlayerNumber,
-        /// Milliseconds.
-        ms: u16,
-    },
+pub enum Record {
+    /// The world was given this.
+    Input(Input),
     /// The fingerprint of the world at this point.
     Hash(u64),
     /// A limit stopped or paused scripts here. That depends on a clock or on
@@ -160,137 +95,15 @@ pub enum Record<'a> {
     Cut,
     /// The end of the recording.
     End(Ending),
-    /// The next piece of a changed script's source, for the reload that
-    /// follows.
-    Script {
-        /// Path below `scripts/`.
-        path: Cow<'a, str>,
-        /// A part of the text; parts of one path follow each other.
-        text: Cow<'a, str>,
-    },
-    /// The scripts in the records before this replaced those that ran.
-    Reload {
-        /// SHA-256 of their package.
-        revision: Cow<'a, str>,
-        /// Paths of removed scripts.
-        removed: Vec<String>,
-    },
-    /// The scripts before the last reload were restored.
-    SwapBack,
-    /// The store answered.
-    StoreAnswer {
-        /// Number of the request.
-        id: u32,
-        /// Its result, or the error.
-        result: Result<Cow<'a, Args>, Cow<'a, str>>,
-    },
-    /// The wall-clock time was set for scripts.
-    WallClock {
-        /// Milliseconds since the start of 1970.
-        unix_ms: u64,
-    },
-    /// A client cast a spell.
-    Cast {
-        /// The player.
-        player: PlayerNumber,
-        /// The spell.
-        spell: Cow<'a, str>,
-        /// Requested revision, if any.
-        revision: Option<Cow<'a, str>>,
-        /// One value.
-        params: Cow<'a, Args>,
-    },
-    /// Persistent operations are stored up to this number.
-    OpsPersisted {
-        /// Its number.
-        up_to: u64,
-    },
-    /// A player joined who was known to an earlier process of this world.
-    JoinAgain {
-        /// Persistent id.
-        id: Cow<'a, str>,
-        /// Display name.
-        name: Cow<'a, str>,
-        /// Their saved state.
-        saved: Box<PlayerState>,
-    },
-    /// A player sent a chat message.
-    Chat {
-        /// The player.
-        player: PlayerNumber,
-        /// The text.
-        text: Cow<'a, str>,
-    },
-    /// A player requested a terrain change.
-    Terraform {
-        /// The player.
-        player: PlayerNumber,
-        /// The operation.
-        op: Cow<'a, TerrainOp>,
-    },
-    /// The appearance of a player's character changed.
-    Dress {
-        /// The player.
-        player: PlayerNumber,
-        /// The new appearance.
-        looks: AvatarLooks,
-    },
-    /// A player was moved next to another, who had invited them.
-    Beside {
-        /// The player.
-        player: PlayerNumber,
-        /// The player who invited them.
-        friend: PlayerNumber,
-    },
-    /// The code of a spell came with the reload before this; it can be cast.
-    Learn {
-        /// The name that it is cast by.
-        name: Cow<'a, str>,
-        /// Its revision.
-        revision: Cow<'a, str>,
-        /// Cost and limits of a cast.
-        settings: SpellSettings,
-        /// The spell that was removed to make capacity.
-        forgotten: Option<String>,
-    },
-    /// A user without a character cast a spell.
-    CastFromOutside {
-        /// Persistent id.
-        by: Cow<'a, str>,
-        /// The spell.
-        spell: Cow<'a, str>,
-        /// Requested revision, if any.
-        revision: Option<Cow<'a, str>>,
-        /// One value.
-        params: Cow<'a, Args>,
-    },
-    /// A user without a character requested a terrain change.
-    TerraformFromOutside {
-        /// Persistent id.
-        by: Cow<'a, str>,
-        /// The operation.
-        op: Cow<'a, TerrainOp>,
-    },
-    /// All changes ever made were reverted.
-    Clear {
-        /// Persistent id of the user.
-        by: Cow<'a, str>,
-    },
-    /// The code of a spell was removed with the reload before this; it cannot
-    /// be cast.
-    Forget {
-        /// The name that it was cast by.
-        name: Cow<'a, str>,
-    },
-    /// A player was teleported.
-    Teleport {
-        /// The player.
-        player: PlayerNumber,
-        /// New position of the feet.
-        place: [f32; 3],
-    },
-    /// The world began to close.
-    Close,
+}
+
+/// How a record is stored.
+#[derive(Serialize, Deserialize)]
+enum Stored<R> {
+    /// As it is.
+    Record(R),
+    /// A long input of this many bytes, in the parts that follow.
+    Parts(u64),
 }
 
 /// How a recording ended.
@@ -332,17 +145,30 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: &RecordingHeader) {
         postcard::to_allocvec(&header.saved).unwrap_or_default()
     };
     write_framed(out, &(saved.len() as u64));
-    for part in saved.chunks(SAVED_PART_BYTES) {
+    write_parts(out, &saved);
+}
+
+fn write_parts(out: &mut Vec<u8>, bytes: &[u8]) {
+    for part in bytes.chunks(PART_BYTES) {
         write_framed(out, &part);
     }
 }
 
 /// Appends one record.
 pub(super) fn write(out: &mut Vec<u8>, record: &Record) {
-    write_framed(out, record);
+    let start = out.len();
+    let length = write_framed(out, &Stored::Record(record));
+    if length > RECORD_BYTES_MAX
+        && let Record::Input(input) = record
+    {
+        out.truncate(start);
+        let bytes = postcard::to_allocvec(input).unwrap_or_default();
+        write_framed(out, &Stored::<&Record>::Parts(bytes.len() as u64));
+        write_parts(out, &bytes);
+    }
 }
 
-impl Record<'_> {
+impl Record {
     /// The record as encoded in a file, for a host that has to end one.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -353,14 +179,14 @@ impl Record<'_> {
 
 /// Three bytes hold every length, as 7-bit groups, lowest first. The body is
 /// written behind one reserved byte, which suffices for nearly all records.
-fn write_framed(out: &mut Vec<u8>, what: &impl Serialize) {
+fn write_framed(out: &mut Vec<u8>, what: &impl Serialize) -> usize {
     let start = out.len();
     out.push(0);
     let taken = std::mem::take(out);
     match postcard::to_extend(what, taken) {
         Ok(written) => *out = written,
         // Cannot happen: the types are ours and the buffer grows.
-        Err(_) => return,
+        Err(_) => return 0,
     }
     let length = out.len() - start - 1;
     let mut rest = length;
@@ -373,6 +199,7 @@ fn write_framed(out: &mut Vec<u8>, what: &impl Serialize) {
     }
     prefix[used] = rest as u8;
     out.splice(start..=start, prefix[..=used].iter().copied());
+    length
 }
 
 /// Reads a recording that arrives in pieces.
@@ -386,8 +213,8 @@ pub struct RecordReader {
     marked: bool,
     /// The header, while the saved world behind it is being read.
     head: Option<RecordingHeader>,
-    saved: Vec<u8>,
-    saved_bytes: Option<u64>,
+    /// What is being read in parts, and its announced size.
+    parts: Option<(u64, Vec<u8>)>,
 }
 
 impl RecordReader {
@@ -430,30 +257,18 @@ impl RecordReader {
         if self.head.is_none() {
             return Ok(None);
         }
-        let damaged = RecordingError::Damaged {
-            at: self.bytes_read(),
-        };
-        if self.saved_bytes.is_none() {
-            self.saved_bytes = self.framed()?;
-        }
-        let wanted = match self.saved_bytes {
-            None => return Ok(None),
-            Some(bytes) if bytes > SAVED_BYTES_MAX => return Err(damaged),
-            Some(bytes) => bytes,
-        };
-        while (self.saved.len() as u64) < wanted {
-            let Some(part) = self.framed::<Vec<u8>>()? else {
-                return Ok(None);
-            };
-            if part.is_empty() {
-                return Err(damaged);
+        if self.parts.is_none() {
+            match self.framed()? {
+                Some(bytes) => self.expect_parts(bytes)?,
+                None => return Ok(None),
             }
-            self.saved.extend_from_slice(&part);
         }
+        let Some(saved) = self.read_parts()? else {
+            return Ok(None);
+        };
         let mut head = self.head.take();
-        let saved = std::mem::take(&mut self.saved);
-        if let Some(head) = head.as_mut().filter(|_| wanted > 0) {
-            head.saved = postcard::from_bytes(&saved).map_err(|_| damaged)?;
+        if let Some(head) = head.as_mut().filter(|_| !saved.is_empty()) {
+            head.saved = postcard::from_bytes(&saved).map_err(|_| self.damaged())?;
         }
         Ok(head)
     }
@@ -462,13 +277,59 @@ impl RecordReader {
     ///
     /// # Errors
     /// If the next bytes are not a record.
-    pub fn record(&mut self) -> Result<Option<Record<'static>>, RecordingError> {
-        self.framed()
+    pub fn record(&mut self) -> Result<Option<Record>, RecordingError> {
+        if self.parts.is_none() {
+            match self.framed()? {
+                None => return Ok(None),
+                Some(Stored::Record(record)) => return Ok(Some(record)),
+                Some(Stored::Parts(bytes)) => self.expect_parts(bytes)?,
+            }
+        }
+        match self.read_parts()? {
+            None => Ok(None),
+            Some(bytes) => match postcard::take_from_bytes(&bytes) {
+                Ok((input, [])) => Ok(Some(Record::Input(input))),
+                _ => Err(self.damaged()),
+            },
+        }
+    }
+
+    fn expect_parts(&mut self, bytes: u64) -> Result<(), RecordingError> {
+        if bytes > PARTS_BYTES_MAX {
+            return Err(self.damaged());
+        }
+        self.parts = Some((bytes, Vec::new()));
+        Ok(())
+    }
+
+    /// What was announced, once all of it is there.
+    fn read_parts(&mut self) -> Result<Option<Vec<u8>>, RecordingError> {
+        let Some((wanted, mut bytes)) = self.parts.take() else {
+            return Ok(None);
+        };
+        while (bytes.len() as u64) < wanted {
+            match self.framed::<Vec<u8>>()? {
+                Some(part) if part.is_empty() => return Err(self.damaged()),
+                Some(part) => bytes.extend_from_slice(&part),
+                None => {
+                    self.parts = Some((wanted, bytes));
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(bytes))
+    }
+
+    fn damaged(&self) -> RecordingError {
+        RecordingError::Damaged {
+            at: self.bytes_read(),
+        }
     }
 
     /// Bytes of an incomplete record.
     pub fn left(&self) -> usize {
-        self.buffer.len() - self.used
+        let parts = self.parts.as_ref().map_or(0, |(_, bytes)| bytes.len());
+        parts + self.buffer.len() - self.used
     }
 
     /// Bytes of the recording that were consumed.
@@ -477,9 +338,7 @@ impl RecordReader {
     }
 
     fn framed<T: DeserializeOwned>(&mut self) -> Result<Option<T>, RecordingError> {
-        let damaged = RecordingError::Damaged {
-            at: self.bytes_read(),
-        };
+        let damaged = self.damaged();
         let waiting = &self.buffer[self.used..];
         let mut length = 0usize;
         for (index, &byte) in waiting.iter().enumerate() {
@@ -510,8 +369,10 @@ impl RecordReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reload::Changes;
+    use crate::world::input;
     use frolic_fleet_api::ops::{LoggedOp, WorldOp};
-    use frolic_protocol::Value;
+    use frolic_protocol::{Args, Value};
 
     fn header() -> RecordingHeader {
         RecordingHeader {
@@ -542,21 +403,21 @@ mod tests {
         }
     }
 
-    fn records() -> Vec<Record<'static>> {
-        vec![
-            Record::Join {
-                id: "guest".into(),
-                name: "n".repeat(200).into(),
-            },
-            Record::Event {
-                player: 1,
-                name: "Buy".into(),
-                args: Cow::Owned(Args(vec![Value::String("x".repeat(16_000)), Value::Nil])),
-            },
-            Record::Step,
-            Record::Hash(u64::MAX),
-            Record::End(Ending::Incomplete("the disk is slow".into())),
-        ]
+    fn records() -> Vec<Record> {
+        let changes = Changes::from([("Long.luau".into(), Some("--".repeat(100_000)))]);
+        let inputs: [Input; 4] = [
+            input::Join::new("guest", "n".repeat(200)).into(),
+            input::Event::new(1, "Buy", Args(vec![Value::Nil])).into(),
+            input::Reload {
+                revision: "ab".into(),
+                changes,
+            }
+            .into(),
+            input::Step.into(),
+        ];
+        let ending = Ending::Incomplete("the disk is slow".into());
+        let facts = [Record::Hash(u64::MAX), Record::End(ending)];
+        inputs.map(Record::Input).into_iter().chain(facts).collect()
     }
 
     fn bytes() -> Vec<u8> {

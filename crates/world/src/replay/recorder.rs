@@ -62,7 +62,7 @@ impl Recorder {
         }
     }
 
-    pub fn note(&mut self, record: &Record) {
+    pub fn note(&mut self, record: Record) {
         if self.ended {
             return;
         }
@@ -71,14 +71,14 @@ impl Recorder {
             self.end(Ending::Incomplete(why.to_owned()));
             return;
         }
-        record::write(&mut self.waiting, record);
+        record::write(&mut self.waiting, &record);
     }
 
     /// Records that scripts were interrupted since the last call.
     pub fn note_cuts(&mut self, cuts: u64) {
         if cuts != self.cuts {
             self.cuts = cuts;
-            self.note(&Record::Cut);
+            self.note(Record::Cut);
         }
     }
 

@@ -1,14 +1,11 @@
 //! Repeats a recording and compares fingerprints.
 
-use std::borrow::Cow;
-
-use frolic_fleet_api::store::StoreAnswer;
 use frolic_package::Package;
 use frolic_script::VmLimits;
 
 use super::record::{Ending, Record, RecordReader, RecordingError, RecordingHeader};
 use crate::player::PlayerNumber;
-use crate::reload::Changes;
+use crate::world::input::{Effect, Input};
 use crate::world::{LoadError, World, WorldOptions};
 
 /// Concurrent players in a recording: far above the capacity of a world. A
@@ -16,8 +13,6 @@ use crate::world::{LoadError, World, WorldOptions};
 const PLAYERS_MAX: usize = 20_000;
 /// Calls on a world between two ticks; a host makes far fewer.
 const RECORDS_PER_TICK_MAX: usize = 200_000;
-/// Sources of one reload; a package unpacks to less.
-const RELOAD_BYTES_MAX: usize = 256 << 20;
 /// Scripts of the largest world.
 const SCRIPT_BYTES_MAX: u64 = 4 << 30;
 
@@ -83,9 +78,6 @@ pub struct Replay {
     report: ReplayReport,
     same_until: Option<u32>,
     records_since_step: usize,
-    /// Scripts of the reload that is being read.
-    changes: Changes,
-    changes_bytes: usize,
 }
 
 impl Replay {
@@ -131,8 +123,6 @@ impl Replay {
             report: ReplayReport::default(),
             same_until: None,
             records_since_step: 0,
-            changes: Changes::new(),
-            changes_bytes: 0,
         })
     }
 
@@ -146,167 +136,48 @@ impl Replay {
         if self.records_since_step > RECORDS_PER_TICK_MAX {
             return Err(ReplayError::Nonsense("too much happens between two ticks"));
         }
-        let world = &mut self.world;
         match record {
-            Record::Step => {
-                world.step();
-                self.records_since_step = 0;
-                self.report.ticks += 1;
-            }
-            Record::Inputs { player, inputs } => {
-                here(world, player)?;
-                world.receive_inputs(player, &inputs);
-            }
-            Record::Join { id, name } => {
-                if world.player_count() >= PLAYERS_MAX {
-                    return Err(ReplayError::Nonsense("there are too many players"));
-                }
-                world.join(id.into_owned(), name.into_owned());
-            }
-            Record::JoinAgain { id, name, saved } => {
-                if world.player_count() >= PLAYERS_MAX {
-                    return Err(ReplayError::Nonsense("there are too many players"));
-                }
-                world.join_again(id.into_owned(), name.into_owned(), &saved);
-            }
-            Record::Close => world.close(),
-            Record::Leave { player } => {
-                here(world, player)?;
-                world.leave(player);
-            }
-            Record::Reconnect { player } => {
-                here(world, player)?;
-                world.reconnect(player);
-            }
-            Record::Event { player, name, args } => {
-                here(world, player)?;
-                world.receive_event(player, name.into_owned(), args.into_owned());
-            }
-            Record::Invoke {
-                player,
-                id,
-                name,
-                args,
-            } => {
-                here(world, player)?;
-                world.receive_invoke(player, id, name.into_owned(), args.into_owned());
-            }
-            Record::Shown {
-                player,
-                tick,
-                fraction,
-            } => {
-                here(world, player)?;
-                world.note_shown(player, tick, fraction);
-            }
-            Record::RoundTrip { player, ms } => {
-                here(world, player)?;
-                world.note_round_trip(player, ms);
-            }
-            Record::WallClock { unix_ms } => world.set_wall_clock(unix_ms),
-            Record::Cast {
-                player,
-                spell,
-                revision,
-                params,
-            } => {
-                here(world, player)?;
-                // A refused call is refused again.
-                let _ = world.cast(player, &spell, revision.as_deref(), params.into_owned());
-            }
-            Record::OpsPersisted { up_to } => world.ops_persisted(up_to),
-            Record::Learn {
-                name,
-                revision,
-                settings,
-                forgotten,
-            } => world.learned(&name, &revision, settings, forgotten),
-            Record::Forget { name } => world.forgotten(&name),
-            Record::CastFromOutside {
-                by,
-                spell,
-                revision,
-                params,
-            } => {
-                let params = params.into_owned();
-                let _ = world.cast_from_outside(&by, &spell, revision.as_deref(), params);
-            }
-            Record::TerraformFromOutside { by, op } => {
-                let _ = world.terraform_from_outside(&by, &op);
-            }
-            Record::Clear { by } => {
-                let _ = world.clear(&by);
-            }
-            Record::Chat { player, text } => {
-                here(world, player)?;
-                let said = world.receive_chat(player, &text);
-                said.map_err(|_| ReplayError::Nonsense("it has a line that no world takes"))?;
-            }
-            Record::Dress { player, looks } => {
-                here(world, player)?;
-                world.set_avatar(player, looks);
-            }
-            Record::Beside { player, friend } => {
-                here(world, player)?;
-                here(world, friend)?;
-                world.spawn_beside(player, friend);
-            }
-            Record::Teleport { player, place } => {
-                here(world, player)?;
-                world.teleport(player, place.into());
-            }
-            Record::Terraform { player, op } => {
-                here(world, player)?;
-                // A refused call is refused again.
-                let _ = world.terraform(player, &op);
-            }
-            Record::StoreAnswer { id, result } => {
-                let result = result.map(Cow::into_owned).map_err(Cow::into_owned);
-                world.store_answer(StoreAnswer { id, result });
-            }
+            Record::Input(input) => self.repeat(input)?,
             Record::Hash(recorded) => self.compare(recorded),
             Record::Cut => {
                 let tick = self.world.tick();
                 self.report.cut_at.get_or_insert(tick);
             }
             Record::End(ending) => self.report.ending = Some(ending),
-            Record::Script { path, text } => self.gather(&path, &text)?,
-            Record::Reload { revision, removed } => self.reload(&revision, removed)?,
-            Record::SwapBack => {
-                let done = world.swap_back("as it was recorded");
-                done.ok_or(ReplayError::Nonsense("nothing is there to swap back to"))?;
-            }
         }
-        if self.world.script_cuts() > 0 {
-            let tick = self.world.tick();
+        Ok(())
+    }
+
+    fn repeat(&mut self, input: Input) -> Result<(), ReplayError> {
+        let world = &mut self.world;
+        let absent = |player: &PlayerNumber| world.entity_of(*player).is_none();
+        if input.player().as_ref().is_some_and(absent) {
+            let why = "it names a player who is not there";
+            return Err(ReplayError::Nonsense(why));
+        }
+        match input {
+            Input::Join(_) if world.player_count() >= PLAYERS_MAX => {
+                return Err(ReplayError::Nonsense("there are too many players"));
+            }
+            Input::Step(_) => {
+                self.records_since_step = 0;
+                self.report.ticks += 1;
+            }
+            _ => {}
+        }
+        world.apply(input);
+        if world.script_cuts() > 0 {
+            let tick = world.tick();
             self.report.replay_cut_at.get_or_insert(tick);
         }
         // There are no clients, and messages must not accumulate.
-        self.world.take_outbox();
-        self.world.take_logs();
-        self.world.take_store_requests();
-        self.world.take_ops();
+        world.take_outbox();
+        world.take_logs();
+        world.take_store_requests();
+        world.take_ops();
+        world.take_casts();
+        world.take_reconnected();
         Ok(())
-    }
-
-    fn gather(&mut self, path: &str, text: &str) -> Result<(), ReplayError> {
-        self.changes_bytes += path.len() + text.len();
-        if self.changes_bytes > RELOAD_BYTES_MAX {
-            return Err(ReplayError::Nonsense("a reload is larger than any package"));
-        }
-        let source = self.changes.entry(path.to_owned()).or_default();
-        source.get_or_insert_default().push_str(text);
-        Ok(())
-    }
-
-    fn reload(&mut self, revision: &str, removed: Vec<String>) -> Result<(), ReplayError> {
-        let mut changes = std::mem::take(&mut self.changes);
-        self.changes_bytes = 0;
-        changes.extend(removed.into_iter().map(|path| (path, None)));
-        match self.world.apply(revision, changes) {
-            Ok(Some(_)) => Ok(()),
-            _ => Err(ReplayError::Nonsense("a reload does not compile")),
-        }
     }
 
     fn compare(&mut self, recorded: u64) {
@@ -340,13 +211,6 @@ impl Replay {
     /// The world in its current state.
     pub fn world(&self) -> &World {
         &self.world
-    }
-}
-
-fn here(world: &World, player: PlayerNumber) -> Result<(), ReplayError> {
-    match world.entity_of(player) {
-        Some(_) => Ok(()),
-        None => Err(ReplayError::Nonsense("it names a player who is not there")),
     }
 }
 

@@ -102,7 +102,7 @@ pub(super) struct ScriptUse {
 
 impl WorldState {
     /// Executes a player's operation, if it is allowed.
-    pub(super) fn terraform_by(
+    pub fn terraform_by(
         &mut self,
         number: PlayerNumber,
         wanted: &TerrainOp,

@@ -4,7 +4,7 @@
 use frolic_protocol::PlayerInfo;
 
 use super::World;
-use crate::player::{Player, PlayerNumber};
+use crate::player::Player;
 use crate::state::PRESENCES_MAX;
 
 impl World {
@@ -14,22 +14,11 @@ impl World {
         state.players.values().map(Player::info).collect()
     }
 
-    /// Records whether a player has a connection. It is only shown to others:
-    /// neither the simulation nor scripts use it, and it is not recorded.
-    pub fn set_connected(&mut self, player: PlayerNumber, connected: bool) {
-        let changed = self.with_player(player, |player| {
-            std::mem::replace(&mut player.connected, connected) != connected
-        });
-        if changed {
-            self.state_mut().reconnected.insert(player);
-        }
-    }
-
     /// Players whose connection state changed since the last call, for clients
     /// that are notified immediately. Take the outbox first, which has older
     /// messages; returns a bounded number at a time.
     pub fn take_reconnected(&mut self) -> Vec<PlayerInfo> {
-        let mut state = self.state_mut();
+        let mut state = self.state.borrow_mut();
         let state = &mut *state;
         let mut changed = Vec::new();
         while changed.len() < PRESENCES_MAX

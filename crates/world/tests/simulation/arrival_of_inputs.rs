@@ -2,7 +2,7 @@
 
 use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput, CharacterParams};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 use proptest::prelude::*;
 
 fn run(seq: u32) -> NumberedInput {
@@ -23,7 +23,7 @@ proptest! {
     #[test]
     fn one_tick_never_steps_twice(stretches in stretches()) {
         let mut world = World::load(&crate::meadow(), WorldOptions::default()).expect("loads");
-        let player = world.join("client_1".into(), "Ada".into());
+        let player = world.apply(input::Join::new("client_1", "Ada"));
         let longest = CharacterParams::default().run_speed / 60.0 + 1e-3;
         let mut seq = 0;
         for (per_tick, ticks, burst) in stretches {
@@ -31,9 +31,9 @@ proptest! {
                 let count = if tick + 1 == ticks { burst } else { per_tick };
                 let inputs: Vec<_> = (seq + 1..=seq + count).map(run).collect();
                 seq += count;
-                world.receive_inputs(player, &inputs);
+                world.apply(input::Controls::new(player, inputs.iter().copied()));
                 let before = world.character(player).expect("here").feet;
-                world.step();
+                world.apply(input::Step);
                 let after = world.character(player).expect("here").feet;
                 let way = ((after.x - before.x).powi(2) + (after.z - before.z).powi(2)).sqrt();
                 prop_assert!(way <= longest, "{way} m in one tick");

@@ -5,7 +5,7 @@ use frolic_protocol::ServerMessage;
 use frolic_protocol::avatar::{AvatarLooks, Hat};
 use frolic_sim::Vec3;
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{PlayerNumber, World, WorldOptions};
+use frolic_world::{PlayerNumber, World, WorldOptions, input};
 
 use crate::harness::package;
 
@@ -25,7 +25,7 @@ fn world() -> World {
 }
 
 fn join(world: &mut World, name: &str) -> PlayerNumber {
-    world.join(format!("user_{name}"), name.to_owned())
+    world.apply(input::Join::new(format!("user_{name}"), name))
 }
 
 fn feet(world: &World, player: PlayerNumber) -> Vec3 {
@@ -36,14 +36,17 @@ fn feet(world: &World, player: PlayerNumber) -> Vec3 {
 fn beside(at: Vec3) -> (Vec3, Vec3) {
     let mut world = world();
     let (ada, bob) = (join(&mut world, "Ada"), join(&mut world, "Bob"));
-    world.teleport(ada, at);
+    world.apply(input::Teleport::new(ada, at));
     for _ in 0..60 {
-        world.step();
+        world.apply(input::Step);
     }
-    assert!(world.spawn_beside(bob, ada));
+    assert!(world.apply(input::Beside {
+        player: bob,
+        friend: ada
+    }));
     let placed = feet(&world, bob);
     for _ in 0..30 {
-        world.step();
+        world.apply(input::Step);
     }
     let stands = feet(&world, bob);
     assert!((stands - placed).length() < 0.5, "{placed} became {stands}");
@@ -97,31 +100,40 @@ fn players_do_not_spawn_inside_each_other() {
     assert!(closest(&world, &players) >= apart, "joined");
     // Those who are away stand there like the others.
     for player in &players[..20] {
-        world.set_connected(*player, false);
+        world.apply(input::Connected {
+            player: *player,
+            connected: false,
+        });
     }
     for _ in 0..60 {
-        world.step();
+        world.apply(input::Step);
     }
     players.push(join(&mut world, "Late"));
     assert!(closest(&world, &players) >= apart, "joined later");
 
     // Born again, alone and all at once.
     for player in [players[3], players[17], players[29]] {
-        world.teleport(player, Vec3::new(0.0, -500.0, 0.0));
+        world.apply(input::Teleport::new(player, Vec3::new(0.0, -500.0, 0.0)));
     }
     for _ in 0..5 {
-        world.step();
+        world.apply(input::Step);
     }
     assert!(closest(&world, &players) >= apart, "respawned");
     assert!(feet(&world, players[17]).y > 0.0);
 
     // Friends of one player do not share the place beside her.
-    world.teleport(players[0], Vec3::new(-20.0, 0.6, -20.0));
+    world.apply(input::Teleport::new(
+        players[0],
+        Vec3::new(-20.0, 0.6, -20.0),
+    ));
     for _ in 0..30 {
-        world.step();
+        world.apply(input::Step);
     }
     for guest in &players[1..6] {
-        assert!(world.spawn_beside(*guest, players[0]));
+        assert!(world.apply(input::Beside {
+            player: *guest,
+            friend: players[0]
+        }));
     }
     assert!(closest(&world, &players[..6]) >= apart, "invited");
 }
@@ -132,13 +144,16 @@ fn players_do_not_spawn_inside_a_player_who_is_away() {
     let mut world = world();
     let apart = 2.0 * world.character_params().radius;
     let away = join(&mut world, "Away");
-    world.set_connected(away, false);
+    world.apply(input::Connected {
+        player: away,
+        connected: false,
+    });
     for at in 0..10 {
-        world.step();
+        world.apply(input::Step);
         let newcomer = join(&mut world, &format!("Player{at}"));
         let distance = closest(&world, &[away, newcomer]);
         assert!(distance >= apart, "newcomer {at} is {distance} m away");
-        world.leave(newcomer);
+        world.apply(input::Leave { player: newcomer });
     }
 }
 
@@ -150,7 +165,7 @@ fn places_around_a_spawn_point_are_on_its_ground_and_not_behind_a_wall() {
         .map(|at| join(&mut world, &format!("Player{at}")))
         .collect();
     for _ in 0..120 {
-        world.step();
+        world.apply(input::Step);
     }
     for player in &players {
         let stands = feet(&world, *player);
@@ -194,11 +209,11 @@ fn scripts_receive_an_event_when_a_player_resumes() {
     for tick in 0..10 {
         if tick == 5 {
             // Two attempts within a tick are one return.
-            world.reconnect(ada);
-            world.reconnect(ada);
-            world.reconnect(77);
+            world.apply(input::Reconnect { player: ada });
+            world.apply(input::Reconnect { player: ada });
+            world.apply(input::Reconnect { player: 77 });
         }
-        world.step();
+        world.apply(input::Step);
         for outgoing in world.take_outbox() {
             if let ServerMessage::Event { args, .. } = outgoing.message {
                 sent.push(format!("{:?}", args.0));
@@ -216,16 +231,28 @@ fn a_player_cannot_spawn_beside_an_absent_player() {
     let mut world = world();
     let (ada, bob) = (join(&mut world, "Ada"), join(&mut world, "Bob"));
     let before = feet(&world, bob);
-    assert!(!world.spawn_beside(bob, bob));
-    assert!(!world.spawn_beside(bob, 99));
-    world.leave(ada);
-    assert!(!world.spawn_beside(bob, ada));
+    assert!(!world.apply(input::Beside {
+        player: bob,
+        friend: bob
+    }));
+    assert!(!world.apply(input::Beside {
+        player: bob,
+        friend: 99
+    }));
+    world.apply(input::Leave { player: ada });
+    assert!(!world.apply(input::Beside {
+        player: bob,
+        friend: ada
+    }));
     assert_eq!(feet(&world, bob), before);
     // In mid-air there is no free place, nor beside a player who stands in
     // mid-air.
     let carl = join(&mut world, "Carl");
-    world.teleport(carl, Vec3::new(0.0, 60.0, 0.0));
-    assert!(!world.spawn_beside(bob, carl));
+    world.apply(input::Teleport::new(carl, Vec3::new(0.0, 60.0, 0.0)));
+    assert!(!world.apply(input::Beside {
+        player: bob,
+        friend: carl
+    }));
 }
 
 #[test]
@@ -242,9 +269,9 @@ fn looks_are_sent_to_all_clients_and_a_recording_repeats_it() {
         hat: Hat::Crown,
         ..AvatarLooks::default()
     };
-    world.set_avatar(ada, looks);
-    world.set_avatar(ada, looks);
-    world.set_avatar(77, looks);
+    world.apply(input::Dress { player: ada, looks });
+    world.apply(input::Dress { player: ada, looks });
+    world.apply(input::Dress { player: 77, looks });
     let sent: Vec<_> = world.take_outbox();
     let [only] = &sent[..] else {
         panic!("received {} times", sent.len());
@@ -257,9 +284,12 @@ fn looks_are_sent_to_all_clients_and_a_recording_repeats_it() {
         ("Ada", Hat::Crown)
     );
     assert_eq!(world.players()[0].looks, looks);
-    world.spawn_beside(bob, ada);
+    world.apply(input::Beside {
+        player: bob,
+        friend: ada,
+    });
     for _ in 0..120 {
-        world.step();
+        world.apply(input::Step);
     }
     world.end_recording(Ending::Complete);
     let bytes = world.take_recording();

@@ -3,7 +3,7 @@
 use frolic_protocol::{NumberedInput, PacketAck};
 use frolic_sim::Vec3;
 use frolic_sim::random::Random;
-use frolic_world::{ClientView, Delivery, InterestPolicy, World, WorldOptions};
+use frolic_world::{ClientView, Delivery, InterestPolicy, World, WorldOptions, input};
 
 use crate::harness::{Run, package, walk};
 use crate::network::Quality;
@@ -22,9 +22,9 @@ fn crowd_of(players: u32, area: f32, options: WorldOptions) -> (World, Vec<Clien
     let mut random = Random::new(5);
     let mut views = Vec::new();
     for n in 0..players {
-        let number = world.join(format!("p{n}"), format!("P{n}"));
+        let number = world.apply(input::Join::new(format!("p{n}"), format!("P{n}")));
         let place = Vec3::new(random.range(-area, area), 0.1, random.range(-area, area)) * 0.5;
-        world.teleport(number, place);
+        world.apply(input::Teleport::new(number, place));
         views.push(ClientView::new(number, Delivery::Ordered));
     }
     (world, views)
@@ -50,10 +50,10 @@ fn bytes_per_s(
                         input,
                     })
                     .collect();
-                world.receive_inputs(view.player(), &inputs);
+                world.apply(input::Controls::new(view.player(), inputs.iter().copied()));
             }
         }
-        world.step();
+        world.apply(input::Step);
         world.collect_changes();
         for (view, bytes) in views.iter_mut().zip(&mut bytes) {
             if world.update_is_due(view.player()) {
@@ -120,7 +120,7 @@ fn an_entity_that_moves_after_a_long_rest_is_updated_alone() {
     let scripts = [("scripts/ServerScriptService/Balls.luau", script)];
     let game = package(BALLS, &scripts);
     let mut world = World::load(&game, WorldOptions::default()).expect("the world loads");
-    let player = world.join("p".into(), "P".into());
+    let player = world.apply(input::Join::new("p", "P"));
     let mut view = ClientView::new(player, Delivery::Lossy);
     // Acknowledgements take a fifth of a second.
     let mut on_the_way = std::collections::VecDeque::from([None; 12]);
@@ -132,7 +132,7 @@ fn an_entity_that_moves_after_a_long_rest_is_updated_alone() {
             let earlier = u32::MAX;
             view.acknowledge(PacketAck { newest, earlier });
         }
-        world.step();
+        world.apply(input::Step);
         world.collect_changes();
         if !world.update_is_due(player) {
             continue;
@@ -176,11 +176,11 @@ fn a_far_moving_entity_is_updated_alone_under_any_pressure() {
             ..WorldOptions::default()
         };
         let mut world = World::load(&game, options).expect("the world loads");
-        let player = world.join("p".into(), "P".into());
+        let player = world.apply(input::Join::new("p", "P"));
         let mut view = ClientView::new(player, Delivery::Ordered);
         let (mut whole, mut moves) = (0, 0);
         for tick in 0..20 * 60 {
-            world.step();
+            world.apply(input::Step);
             world.collect_changes();
             if world.update_is_due(player) {
                 let most = if tick < 300 { &mut whole } else { &mut moves };
@@ -233,7 +233,7 @@ fn updates_per_tick(players: u32) -> Vec<usize> {
     let mut per_tick = Vec::new();
     let mut per_player = vec![0; views.len()];
     for _ in 0..120 {
-        world.step();
+        world.apply(input::Step);
         let due = views.iter().enumerate();
         let due: Vec<usize> = due
             .filter(|(_, view)| world.update_is_due(view.player()))

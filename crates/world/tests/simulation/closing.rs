@@ -4,7 +4,7 @@ use frolic_fleet_api::store::StoreAnswer;
 use frolic_package::Package;
 use frolic_script::{LogLevel, MemoryStore};
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
 use crate::harness::package;
 
@@ -40,11 +40,11 @@ fn game() -> Package {
 }
 
 fn step(world: &mut World, store: &mut MemoryStore) {
-    world.step();
+    world.apply(input::Step);
     for request in world.take_store_requests() {
         let result = store.apply(&request.action);
         let id = request.id;
-        world.store_answer(StoreAnswer { id, result });
+        world.apply(input::StoreAnswered(StoreAnswer { id, result }));
     }
 }
 
@@ -56,7 +56,7 @@ fn prints(world: &mut World) -> Vec<String> {
 }
 
 fn close(world: &mut World, store: &mut MemoryStore) {
-    world.close();
+    world.apply(input::Close);
     let mut steps = 0;
     while !world.has_closed() {
         step(world, store);
@@ -75,14 +75,14 @@ fn each_player_is_saved_once_when_a_world_ends() {
     let mut store = MemoryStore::default();
     let mut world = World::load(&game, options).expect("it loads");
     for name in ["Ada", "Ben", "Cay"] {
-        world.join(format!("client_{name}"), name.into());
+        world.apply(input::Join::new(format!("client_{name}"), name));
     }
     (0..10).for_each(|_| step(&mut world, &mut store));
     // Ben goes, and his handler waits for the store when the end comes. Dan
     // comes in the very last moment.
-    world.leave(2);
-    world.join("client_Dan".into(), "Dan".into());
-    world.join("client_Eve".into(), "Eve".into());
+    world.apply(input::Leave { player: 2 });
+    world.apply(input::Join::new("client_Dan", "Dan"));
+    world.apply(input::Join::new("client_Eve", "Eve"));
     close(&mut world, &mut store);
     let said = prints(&mut world);
     for name in ["Ada", "Ben", "Cay", "Dan", "Eve"] {
@@ -104,7 +104,10 @@ fn each_player_is_saved_once_when_a_world_ends() {
     // A player who continues in the next process has joined it.
     let mut next = World::load(&game, WorldOptions::default()).expect("it loads");
     let saved = world.player_state(1).expect("Ada is there to the end");
-    next.join_again("client_Ada".into(), "Ada".into(), &saved);
+    next.apply(input::Join {
+        saved: Some(Box::new(saved.clone())),
+        ..input::Join::new("client_Ada", "Ada")
+    });
     (0..10).for_each(|_| step(&mut next, &mut store));
     assert_eq!(prints(&mut next), ["loaded Ada 7"]);
 }

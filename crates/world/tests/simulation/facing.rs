@@ -4,7 +4,7 @@
 use std::f32::consts::{FRAC_PI_2, PI};
 
 use frolic_protocol::{Args, ServerMessage};
-use frolic_world::{PlayerNumber, World, WorldOptions};
+use frolic_world::{PlayerNumber, World, WorldOptions, input};
 
 use crate::harness::package;
 
@@ -23,9 +23,9 @@ const RULES: &str = r#"
 /// The look direction that a player receives after an event.
 fn received_look(world: &mut World, player: PlayerNumber, event: &str) -> Vec<f32> {
     world.take_outbox();
-    assert!(world.receive_event(player, event.to_owned(), Args(Vec::new())));
-    world.step();
-    world.step();
+    assert!(world.apply(input::Event::new(player, event, Args(Vec::new()))));
+    world.apply(input::Step);
+    world.apply(input::Step);
     let outbox = world.take_outbox().into_iter();
     let facings = outbox.filter(|out| out.to == Some(player));
     facings
@@ -40,9 +40,9 @@ fn received_look(world: &mut World, player: PlayerNumber, event: &str) -> Vec<f3
 fn players_look_the_way_their_spawn_point_or_script_says() {
     let game = package(SCENE, &[("scripts/ServerScriptService/Rules.luau", RULES)]);
     let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
-    let ada = world.join("user_1".into(), "Ada".into());
-    let ben = world.join("user_2".into(), "Ben".into());
-    world.step();
+    let ada = world.apply(input::Join::new("user_1", "Ada"));
+    let ben = world.apply(input::Join::new("user_2", "Ben"));
+    world.apply(input::Step);
     let near = |received_look: Vec<f32>, wanted: f32| {
         assert_eq!(received_look.len(), 1, "{received_look:?}");
         let off = (received_look[0] - wanted).rem_euclid(2.0 * PI);

@@ -14,7 +14,7 @@ use frolic_package::Package;
 use frolic_protocol::{NumberedInput, ServerMessage};
 use frolic_scene::Limits;
 use frolic_sim::{Buttons, CharacterInput};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
 /// Hashes of the earlier version: after loading, after two seconds, with a player, and after the
 /// player has walked for ten seconds; without scripts, and with them.
@@ -130,10 +130,10 @@ fn hashes(package: &Package) -> ([u64; 4], bool) {
     let mut world = World::load(package, options).expect("it starts");
     let loaded = world.state_hash();
     for _ in 0..120 {
-        world.step();
+        world.apply(input::Step);
     }
     let alone = world.state_hash();
-    let player = world.join("user_ada".into(), "Ada".into());
+    let player = world.apply(input::Join::new("user_ada", "Ada"));
     let joined = world.state_hash();
     for tick in 0..600_u32 {
         let buttons = match tick % 90 {
@@ -141,14 +141,14 @@ fn hashes(package: &Package) -> ([u64; 4], bool) {
             _ => Buttons::RUN,
         };
         let input = CharacterInput::new(0.0, 1.0, (tick / 60) as f32 * 0.8, 0.0, buttons);
-        world.receive_inputs(
+        world.apply(input::Controls::new(
             player,
-            &[NumberedInput {
+            [NumberedInput {
                 seq: tick + 1,
                 input,
             }],
-        );
-        world.step();
+        ));
+        world.apply(input::Step);
     }
     let hashes = [loaded, alone, joined, world.state_hash()];
     let outbox = world.take_outbox();

@@ -1,6 +1,7 @@
 //! A server and its clients in one thread, moved by hand.
 
 mod connections;
+mod inputs;
 pub mod packages;
 
 use std::collections::BTreeMap;
@@ -14,10 +15,11 @@ use frolic_protocol::{ClientMessage, EntityState, ServerMessage};
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, CharacterState, Vec3};
 use frolic_world::{
-    ClientView, Delivery, InterestPolicy, PlayerNumber, TerrainView, World, WorldOptions,
+    ClientView, Delivery, InterestPolicy, PlayerNumber, TerrainView, World, WorldOptions, input,
 };
 
 use connections::Session;
+pub use inputs::{cast, reload};
 pub use packages::{game, obby, package};
 
 use crate::network::{Lane, Quality};
@@ -131,7 +133,9 @@ impl Run {
     }
 
     pub fn join(&mut self, name: &str) -> usize {
-        let number = self.world.join(format!("client_{name}"), name.to_owned());
+        let number = self
+            .world
+            .apply(input::Join::new(format!("client_{name}"), name));
         let seed = connections::seed_of(self.seed, number, 0);
         let peer = Peer {
             number,
@@ -164,7 +168,9 @@ impl Run {
     pub fn leave(&mut self, peer: usize) {
         self.peers[peer].online = false;
         self.peers[peer].greeted = false;
-        self.world.leave(self.peers[peer].number);
+        self.world.apply(input::Leave {
+            player: self.peers[peer].number,
+        });
     }
 
     pub fn steer(&mut self, peer: usize, input: CharacterInput) {
@@ -262,10 +268,15 @@ impl Run {
                             returned.push((index, received));
                         }
                         ClientMessage::Inputs { ack, shown, inputs } => {
-                            self.world.receive_inputs(peer.number, &inputs);
+                            self.world
+                                .apply(input::Controls::new(peer.number, inputs.iter().copied()));
                             if let Some(shown) = shown {
                                 let number = peer.number;
-                                self.world.note_shown(number, shown.tick, shown.fraction);
+                                self.world.apply(input::Shown {
+                                    player: number,
+                                    tick: shown.tick,
+                                    fraction: shown.fraction,
+                                });
                             }
                             if let Some(ack) = ack {
                                 peer.view.acknowledge(ack);
@@ -275,10 +286,13 @@ impl Run {
                             peer.session.held.push_back((name, args));
                         }
                         ClientMessage::UnreliableEvent { name, args } => {
-                            self.world.receive_event(peer.number, name, args);
+                            self.world.apply(input::Event::new(peer.number, name, args));
                         }
                         ClientMessage::Terraform(op) => {
-                            if let Err(error) = self.world.terraform(peer.number, &op) {
+                            if let Err(error) = self.world.apply(input::Terraform {
+                                by: peer.number.into(),
+                                op: op.clone(),
+                            }) {
                                 peer.refused.push(error.code());
                             }
                         }
@@ -292,16 +306,16 @@ impl Run {
         }
         for peer in &mut self.peers {
             for (name, args) in peer.session.next_held() {
-                self.world.receive_event(peer.number, name, args);
+                self.world.apply(input::Event::new(peer.number, name, args));
             }
         }
         for (peer, received) in returned {
             self.resume(peer, received);
         }
-        self.world.step();
+        self.world.apply(input::Step);
         // Storage that is as quick as it gets.
         if let Some(newest) = self.world.take_ops().last() {
-            self.world.ops_persisted(newest.seq);
+            self.world.apply(input::OpsPersisted { up_to: newest.seq });
         }
         for outgoing in self.world.take_outbox() {
             for peer in &mut self.peers {

@@ -2,7 +2,7 @@
 
 use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
 use crate::harness::package;
 
@@ -33,7 +33,7 @@ fn press_at(lever: &str, yaw: f32, ticks: &[u32]) -> Vec<String> {
 fn press_in(scene: &str, lever: &str, yaw: f32, ticks: &[u32]) -> Vec<String> {
     let game = package(scene, &[("scripts/Workspace/Lever.luau", lever)]);
     let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
-    let ada = world.join("user_1".into(), "Ada".into());
+    let ada = world.apply(input::Join::new("user_1", "Ada"));
     let mut said = Vec::new();
     for seq in 1..=90 {
         let held = if ticks.contains(&seq) {
@@ -42,8 +42,8 @@ fn press_in(scene: &str, lever: &str, yaw: f32, ticks: &[u32]) -> Vec<String> {
             Buttons::default()
         };
         let input = CharacterInput::new(0.0, 0.0, yaw, 0.0, held);
-        world.receive_inputs(ada, &[NumberedInput { seq, input }]);
-        world.step();
+        world.apply(input::Controls::new(ada, [NumberedInput { seq, input }]));
+        world.apply(input::Step);
         said.extend(world.take_logs().into_iter().map(|line| line.message));
     }
     said

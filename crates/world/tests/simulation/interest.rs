@@ -8,7 +8,7 @@ use frolic_protocol::details::Details;
 use frolic_protocol::{Args, EntityState, Value};
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
-use frolic_world::{Delivery, InterestPolicy};
+use frolic_world::{Delivery, InterestPolicy, input};
 
 use crate::harness::{Run, package, walk};
 use crate::network::Quality;
@@ -355,7 +355,7 @@ fn a_far_structure_is_replicated_to_its_builder_only() {
         // Out of sight of the near one, whose cell was updated last.
         let number = run.number(ada);
         run.world_mut()
-            .teleport(number, Vec3::new(-200.0, 0.1, 0.0));
+            .apply(input::Teleport::new(number, Vec3::new(-200.0, 0.1, 0.0)));
         run.for_ms(2_000);
         assert_eq!((walls(&run, ada), walls(&run, ben)), (2, 1));
         ask(&mut run, ada, "Shift", 0.0);

@@ -6,7 +6,7 @@ use frolic_package::Package;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_sim::Vec3;
 use frolic_world::{
-    ClientView, Delivery, InterestPolicy, JsonView, PlayerNumber, World, WorldOptions,
+    ClientView, Delivery, InterestPolicy, JsonView, PlayerNumber, World, WorldOptions, input,
 };
 
 use crate::harness::package;
@@ -48,7 +48,7 @@ fn world(radius: Option<f32>) -> World {
 }
 
 fn ask(world: &mut World, player: PlayerNumber, event: &str, args: Vec<Value>) {
-    assert!(world.receive_event(player, event.into(), Args(args)));
+    assert!(world.apply(input::Event::new(player, event, Args(args))));
 }
 
 fn at(place: [f32; 3]) -> Value {
@@ -76,7 +76,7 @@ impl Clients {
     /// A second of updates; returns the messages received in it.
     fn second(&mut self, world: &mut World) -> Vec<ServerMessage> {
         for _ in 0..60 {
-            world.step();
+            world.apply(input::Step);
             world.collect_changes();
             if world.update_is_due(self.binary.player()) {
                 let received = &mut self.received;
@@ -119,7 +119,7 @@ fn a_look_is_sent_when_an_entity_with_it_is_seen() {
         "{received:?}"
     );
     // She goes to the others.
-    world.teleport(ada, Vec3::from(FAR));
+    world.apply(input::Teleport::new(ada, Vec3::from(FAR)));
     let mut received = clients.second(&mut world);
     received.sort_by_key(|message| match message {
         ServerMessage::Definition { index, .. } => *index,
@@ -128,11 +128,11 @@ fn a_look_is_sent_when_an_entity_with_it_is_seen() {
     assert_eq!(received.len(), 3, "{received:?}");
     assert!(received.iter().all(is_look));
     // No client receives it twice.
-    world.teleport(ada, Vec3::ZERO);
+    world.apply(input::Teleport::new(ada, Vec3::ZERO));
     clients.second(&mut world);
     let args = vec![at([2.0, 1.0, 0.0]), Value::Number(3.0)];
     ask(&mut world, ada, "Crate", args);
-    world.teleport(ada, Vec3::from(FAR));
+    world.apply(input::Teleport::new(ada, Vec3::from(FAR)));
     assert!(clients.second(&mut world).is_empty());
 }
 
@@ -175,7 +175,7 @@ fn held_weapons_are_sent_to_the_clients_that_see_the_holder() {
     assert!(world.weapons(ben).contains(&armed(Some(0))));
     assert!(!world.weapons(ada).contains(&armed(Some(0))));
 
-    world.teleport(ben, Vec3::new(4.0, 0.1, 0.0));
+    world.apply(input::Teleport::new(ben, Vec3::new(4.0, 0.1, 0.0)));
     let mut received = clients.second(&mut world);
     received.extend(clients.second(&mut world));
     assert_eq!(received, [armed(Some(0))]);

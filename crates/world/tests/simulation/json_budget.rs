@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use frolic_protocol::NumberedInput;
 use frolic_sim::random::Random;
 use frolic_sim::{CharacterInput, Vec3};
-use frolic_world::{InterestPolicy, JsonView, World, WorldOptions};
+use frolic_world::{InterestPolicy, JsonView, World, WorldOptions, input};
 use serde_json::Value as Json;
 
 use crate::harness::{package, walk};
@@ -104,10 +104,13 @@ fn crowd() -> (World, Vec<u32>) {
     let mut random = Random::new(3);
     let mut numbers = Vec::new();
     for n in 0..=NEAR + FAR {
-        let number = world.join(format!("p{n}"), format!("P{n}"));
+        let number = world.apply(input::Join::new(format!("p{n}"), format!("P{n}")));
         let out = if n > NEAR { 200.0 } else { 0.0 };
         let (x, z) = (random.range(-20.0, 20.0), random.range(-20.0, 20.0));
-        world.teleport(number, Vec3::new(x + out, 0.1, z + 60.0));
+        world.apply(input::Teleport::new(
+            number,
+            Vec3::new(x + out, 0.1, z + 60.0),
+        ));
         numbers.push(number);
     }
     (world, numbers)
@@ -118,9 +121,12 @@ fn run(world: &mut World, all: &[u32], input: CharacterInput, seconds: u32, s: &
     for at in 0..seconds * world.tick_hz() {
         for number in all {
             let seq = first + at;
-            world.receive_inputs(*number, &[NumberedInput { seq, input }]);
+            world.apply(input::Controls::new(
+                *number,
+                [NumberedInput { seq, input }],
+            ));
         }
-        world.step();
+        world.apply(input::Step);
         world.collect_changes();
         if world.update_is_due(all[0]) {
             s.update(world);
@@ -245,7 +251,7 @@ fn what_is_new_a_long_way_off_arrives_while_more_and_more_comes_up_nearby() {
         ..WorldOptions::default()
     };
     let mut world = World::load(&game, options).expect("the world loads");
-    let player = world.join("a".into(), "Ada".into());
+    let player = world.apply(input::Join::new("a", "Ada"));
     let mut stranger = Stranger::new(player, true);
     run(
         &mut world,

@@ -8,7 +8,7 @@ use frolic_package::Package;
 use frolic_protocol::details::Details;
 use frolic_protocol::{Args, Value};
 use frolic_sim::random::Random;
-use frolic_world::{InterestPolicy, JsonView, World};
+use frolic_world::{InterestPolicy, JsonView, World, input};
 use serde_json::{Map, Value as Json, json};
 
 use crate::harness::{Run, package};
@@ -145,7 +145,10 @@ fn turn(run: &mut Run, peer: usize, which: usize, what: &str, value: Value) {
     let which = Value::Number(which as f64);
     let args = Args(vec![which, Value::String(what.into()), value]);
     let number = run.number(peer);
-    assert!(run.world_mut().receive_event(number, "Turn".into(), args));
+    assert!(
+        run.world_mut()
+            .apply(input::Event::new(number, "Turn", args))
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use frolic_package::Package;
 use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
 use frolic_sim::{Buttons, CharacterInput, Vec3};
-use frolic_world::{PlayerNumber, World, WorldOptions};
+use frolic_world::{PlayerNumber, World, WorldOptions, input};
 
 use crate::harness::package;
 
@@ -69,9 +69,11 @@ impl Range {
     }
 
     fn join(&mut self, name: &str, at: [f32; 3]) -> PlayerNumber {
-        let number = self.world.join(format!("id_{name}"), name.to_owned());
+        let number = self
+            .world
+            .apply(input::Join::new(format!("id_{name}"), name));
         self.step();
-        self.world.teleport(number, at.into());
+        self.world.apply(input::Teleport::new(number, at));
         self.steps(2 * LATE);
         number
     }
@@ -79,12 +81,12 @@ impl Range {
     fn say(&mut self, player: PlayerNumber, event: &str, args: Vec<Value>) {
         assert!(
             self.world
-                .receive_event(player, event.to_owned(), Args(args))
+                .apply(input::Event::new(player, event, Args(args)))
         );
     }
 
     fn step(&mut self) {
-        self.world.step();
+        self.world.apply(input::Step);
         for outgoing in self.world.take_outbox() {
             if let ServerMessage::Event { name, args } = outgoing.message {
                 self.events.push((name, args.0));
@@ -103,9 +105,13 @@ impl Range {
             let seq = self.seq;
             self.seq += 1;
             let tick = self.world.tick().saturating_sub(LATE - 1);
-            self.world.note_shown(player, tick, 0);
+            self.world.apply(input::Shown {
+                player,
+                tick,
+                fraction: 0,
+            });
             self.world
-                .receive_inputs(player, &[NumberedInput { seq, input }]);
+                .apply(input::Controls::new(player, [NumberedInput { seq, input }]));
             self.step();
         }
     }
@@ -144,7 +150,9 @@ fn a_shot_at_a_corpse_does_not_hurt_who_is_born_again() {
     let born_at = range.world.character(ben).expect("is here").feet;
     assert!(born_at.x < 4.0, "born again at the spawn point");
     // Where they are in this life they are hit.
-    range.world.teleport(ben, Vec3::new(8.0, 0.1, -4.0));
+    range
+        .world
+        .apply(input::Teleport::new(ben, Vec3::new(8.0, 0.1, -4.0)));
     range.late_steps(ada, 2 * LATE, fire());
     assert!(range.count("Hit", &text("Ben")) > 5);
 }
@@ -190,7 +198,7 @@ fn who_was_put_further_than_20_m_away_is_not_hit_where_they_were() {
     let hits = |away: Vec3| {
         let (mut range, ada, ben) = duel("Needle");
         range.late_steps(ada, 3, CharacterInput::default());
-        range.world.teleport(ben, here + away);
+        range.world.apply(input::Teleport::new(ben, here + away));
         range.late_steps(ada, LATE - 4, fire());
         range.count("Hit", &text("Ben"))
     };
@@ -210,12 +218,16 @@ fn a_shot_of_a_script_hits_what_a_ray_in_the_same_handler_hits() {
             let newest = range.seq + WAITING;
             let input = CharacterInput::default();
             let inputs = (range.seq..=newest).map(|seq| NumberedInput { seq, input });
-            range.world.receive_inputs(ada, &inputs.collect::<Vec<_>>());
+            range
+                .world
+                .apply(input::Controls::new(ada, inputs.collect::<Vec<_>>()));
         };
         ahead(&mut range);
         range.late_steps(ada, LATE, CharacterInput::default());
         ahead(&mut range);
-        range.world.teleport(ben, Vec3::new(8.0, 0.1, 8.0));
+        range
+            .world
+            .apply(input::Teleport::new(ben, Vec3::new(8.0, 0.1, 8.0)));
         range.late_steps(ada, since_jump, CharacterInput::default());
         ahead(&mut range);
         let from = Value::Vector([8.0, 1.0, 0.0]);
@@ -235,12 +247,15 @@ fn who_does_not_say_what_they_see_sees_the_far_as_late_as_the_near() {
         let mut range = Range::new();
         let ada = range.join("Ada", [0.0, 0.1, distance]);
         let ben = range.join("Ben", [-40.0, 0.1, 0.0]);
-        range.world.note_round_trip(ada, 50);
+        range.world.apply(input::RoundTrip {
+            player: ada,
+            ms: 50,
+        });
         let runs = CharacterInput::new(1.0, 0.0, 0.0, 0.0, Buttons::RUN);
         let mut places = Vec::new();
         for seq in 1..120 {
             let input = NumberedInput { seq, input: runs };
-            range.world.receive_inputs(ben, &[input]);
+            range.world.apply(input::Controls::new(ben, [input]));
             range.step();
             places.push(range.world.character(ben).expect("is here").feet);
         }
@@ -261,13 +276,13 @@ fn who_does_not_say_what_they_see_sees_the_far_as_late_as_the_near() {
             "Shoot",
             vec![Value::Vector(from.to_array()), direction],
         );
-        range.world.receive_inputs(
+        range.world.apply(input::Controls::new(
             ben,
-            &[NumberedInput {
+            [NumberedInput {
                 seq: 120,
                 input: runs,
             }],
-        );
+        ));
         range.step();
         assert_eq!(range.count("Hit", &text("Ben")), 1, "from {distance} m");
     }

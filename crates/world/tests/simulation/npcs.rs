@@ -10,7 +10,7 @@ use frolic_package::Package;
 use frolic_protocol::npc::NpcState;
 use frolic_script::LogLevel;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
-use frolic_world::{JsonView, NpcReport, PlayerNumber, World, WorldOptions};
+use frolic_world::{JsonView, NpcReport, PlayerNumber, World, WorldOptions, input};
 
 use crate::harness::{Run, package};
 use crate::network::Quality;
@@ -54,14 +54,17 @@ impl Stage {
     }
 
     fn player(&mut self, name: &str, feet: [f32; 3]) -> PlayerNumber {
-        let number = self.world.join(format!("client_{name}"), name.to_owned());
-        self.world.teleport(number, Vec3::from(feet));
+        let number = self
+            .world
+            .apply(input::Join::new(format!("client_{name}"), name));
+        self.world
+            .apply(input::Teleport::new(number, Vec3::from(feet)));
         number
     }
 
     fn seconds(&mut self, seconds: f32) {
         for _ in 0..(seconds * 60.0) as u32 {
-            self.world.step();
+            self.world.apply(input::Step);
         }
     }
 
@@ -84,7 +87,7 @@ impl Stage {
                 seconds < seconds_max,
                 "not {what} after {seconds} s: {guard:?}"
             );
-            self.world.step();
+            self.world.apply(input::Step);
             ticks += 1;
         }
         ticks as f32 / 60.0
@@ -155,7 +158,9 @@ fn suspicion_rises_faster_when_near_and_falls_without_a_target() {
     stage.until(5.0, "suspicious", |guard| {
         guard.state == NpcState::Suspicious
     });
-    stage.world.teleport(ada, Vec3::new(0.0, 0.0, 30.0));
+    stage
+        .world
+        .apply(input::Teleport::new(ada, Vec3::new(0.0, 0.0, 30.0)));
     stage.until(12.0, "calm", |guard| guard.suspicion == 0.0);
     stage.until(12.0, "idle", |guard| guard.state == NpcState::Idle);
     assert!(near_home(&stage), "{:?}", stage.guard());
@@ -178,8 +183,8 @@ fn teams_hiding_and_noise() {
             };
             let input = CharacterInput::new(1.0, 0.0, 0.0, 0.0, buttons);
             let numbered = frolic_protocol::NumberedInput { seq, input };
-            stage.world.receive_inputs(ada, &[numbered]);
-            stage.world.step();
+            stage.world.apply(input::Controls::new(ada, [numbered]));
+            stage.world.apply(input::Step);
         }
         stage.no_errors();
         stage.guard().suspicion
@@ -214,7 +219,9 @@ fn chases_catches_loses_searches_and_returns() {
     let took = stage.until(4.0, "near", |g| near(g.position, [0.0, 0.0, -9.0], 1.3));
     assert!(took > 0.8, "it runs, it does not fly: {took} s");
     stage.seconds(0.5);
-    stage.world.teleport(ada, Vec3::new(0.0, 0.0, 50.0));
+    stage
+        .world
+        .apply(input::Teleport::new(ada, Vec3::new(0.0, 0.0, 50.0)));
     stage.until(4.0, "searching", |guard| guard.state == NpcState::Search);
     let began = stage.guard().position;
     stage.seconds(5.0);
@@ -304,7 +311,7 @@ fn clients_see_it_walk_and_change_its_mind() {
     run.take_events(player);
     let feet = truth + Vec3::new(0.0, 0.0, 4.0);
     let number = run.number(player);
-    run.world_mut().teleport(number, feet);
+    run.world_mut().apply(input::Teleport::new(number, feet));
     run.for_ms(8_000);
     let mut states = Vec::new();
     for event in run.take_events(player) {

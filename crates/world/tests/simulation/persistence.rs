@@ -12,7 +12,7 @@ use frolic_package::Package;
 use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
 use frolic_sim::random::Random;
 use frolic_world::replay::{RecordOptions, replay};
-use frolic_world::{JsonView, PlayerNumber, World, WorldOptions};
+use frolic_world::{JsonView, PlayerNumber, World, WorldOptions, input};
 
 use crate::harness::{package, walk};
 
@@ -76,7 +76,7 @@ fn world(saved: Option<SavedWorld>) -> World {
 }
 
 fn fire(world: &mut World, player: PlayerNumber, name: &str, args: Vec<Value>) {
-    assert!(world.receive_event(player, name.to_owned(), Args(args)));
+    assert!(world.apply(input::Event::new(player, name, Args(args))));
 }
 
 fn build(world: &mut World, player: PlayerNumber, prefab: &str, x: f64, z: f64) {
@@ -107,19 +107,19 @@ fn shown(world: &mut World) -> usize {
 #[test]
 fn operations_are_not_replicated_before_they_are_persisted() {
     let mut world = world(None);
-    let ada = world.join("ada".into(), "Ada".into());
-    world.step();
+    let ada = world.apply(input::Join::new("ada", "Ada"));
+    world.apply(input::Step);
     build(&mut world, ada, "Wall", 8.0, 0.0);
     for _ in 0..120 {
-        world.step();
+        world.apply(input::Step);
         assert!(sent(&mut world).is_empty(), "it is not persisted yet");
         assert_eq!(shown(&mut world), 0);
     }
     let ops = world.take_ops();
     assert_eq!(ops.iter().map(|op| op.seq).collect::<Vec<_>>(), [1]);
     assert_eq!(ops[0].by.as_deref(), Some("ada"));
-    world.ops_persisted(1);
-    world.step();
+    world.apply(input::OpsPersisted { up_to: 1 });
+    world.apply(input::Step);
     assert_eq!(sent(&mut world), ["Built"]);
     assert_eq!(shown(&mut world), 1);
     let mut view = JsonView::new(ada);
@@ -133,13 +133,13 @@ fn operations_are_not_replicated_before_they_are_persisted() {
     // It goes the same way as it came.
     fire(&mut world, ada, "Raze", vec![Value::Number(0.0)]);
     for _ in 0..30 {
-        world.step();
+        world.apply(input::Step);
         assert!(sent(&mut world).is_empty());
         assert_eq!(shown(&mut world), 1, "still there for clients");
     }
     assert!(world.structures().is_empty(), "gone for scripts");
-    world.ops_persisted(2);
-    world.step();
+    world.apply(input::OpsPersisted { up_to: 2 });
+    world.apply(input::Step);
     assert_eq!(sent(&mut world), ["Razed"]);
     assert_eq!(shown(&mut world), 0);
 }
@@ -149,27 +149,29 @@ fn operations_are_not_replicated_before_they_are_persisted() {
 fn an_entity_that_moves_and_is_removed_is_shown_until_the_removal_is_persisted() {
     for cleared in [false, true] {
         let mut world = world(None);
-        let ada = world.join("ada".into(), "Ada".into());
-        world.step();
+        let ada = world.apply(input::Join::new("ada", "Ada"));
+        world.apply(input::Step);
         build(&mut world, ada, "Wall", 8.0, 0.0);
-        world.step();
-        world.ops_persisted(1);
-        world.step();
+        world.apply(input::Step);
+        world.apply(input::OpsPersisted { up_to: 1 });
+        world.apply(input::Step);
         assert_eq!(shown(&mut world), 1);
         if cleared {
             fire(&mut world, ada, "Shift", vec![]);
-            world.step();
-            world.clear("ada").expect("there is room");
+            world.apply(input::Step);
+            world
+                .apply(input::Clear { by: "ada".into() })
+                .expect("there is room");
         } else {
             fire(&mut world, ada, "Topple", vec![]);
         }
         for _ in 0..30 {
-            world.step();
+            world.apply(input::Step);
             assert_eq!(shown(&mut world), 1, "still there for clients");
         }
         assert!(world.structures().is_empty(), "gone for scripts");
-        world.ops_persisted(2);
-        world.step();
+        world.apply(input::OpsPersisted { up_to: 2 });
+        world.apply(input::Step);
         assert_eq!(shown(&mut world), 0);
     }
 }
@@ -180,8 +182,8 @@ fn a_world_is_the_same_however_its_history_was_cut_short() {
         let mut random = Random::new(seed);
         let mut world = world(None);
         let players = [
-            world.join("ada".into(), "Ada".into()),
-            world.join("ben".into(), "Ben".into()),
+            world.apply(input::Join::new("ada", "Ada")),
+            world.apply(input::Join::new("ben", "Ben")),
         ];
         let mut log: Vec<LoggedOp> = Vec::new();
         let mut checkpoints = vec![Default::default()];
@@ -197,10 +199,12 @@ fn a_world_is_the_same_however_its_history_was_cut_short() {
                 build(&mut world, player, prefab, x, z);
             }
             (0..5).for_each(|_| {
-                world.step();
+                world.apply(input::Step);
             });
             log.extend(world.take_ops());
-            world.ops_persisted(log.last().map_or(0, |op| op.seq));
+            world.apply(input::OpsPersisted {
+                up_to: log.last().map_or(0, |op| op.seq),
+            });
             if turn % 30 == 17 {
                 checkpoints.push(world.checkpoint());
             }
@@ -232,14 +236,14 @@ fn a_world_is_the_same_however_its_history_was_cut_short() {
 #[test]
 fn numbers_are_never_reused_and_unknown_prefabs_are_persisted() {
     let mut world = world(None);
-    let ada = world.join("ada".into(), "Ada".into());
+    let ada = world.apply(input::Join::new("ada", "Ada"));
     build(&mut world, ada, "Tower", 8.0, 0.0);
     build(&mut world, ada, "Wall", 12.0, 0.0);
-    world.step();
-    world.ops_persisted(2);
+    world.apply(input::Step);
+    world.apply(input::OpsPersisted { up_to: 2 });
     fire(&mut world, ada, "Raze", vec![Value::Number(1.0)]);
-    world.step();
-    world.ops_persisted(3);
+    world.apply(input::Step);
+    world.apply(input::OpsPersisted { up_to: 3 });
     let saved = SavedWorld {
         checkpoint: world.checkpoint(),
         ops: Vec::new(),
@@ -259,11 +263,11 @@ fn numbers_are_never_reused_and_unknown_prefabs_are_persisted() {
             .iter()
             .any(|line| line.message.contains("\"Tower\""))
     );
-    world.step();
+    world.apply(input::Step);
     assert_eq!(shown(&mut world), 0);
-    let ada = world.join("ada".into(), "Ada".into());
+    let ada = world.apply(input::Join::new("ada", "Ada"));
     build(&mut world, ada, "Wall", 4.0, 0.0);
-    world.step();
+    world.apply(input::Step);
     let ops = world.take_ops();
     assert_eq!(ops[0].seq, 4, "the history goes on");
     let saved = SavedWorld {
@@ -274,7 +278,7 @@ fn numbers_are_never_reused_and_unknown_prefabs_are_persisted() {
     let names: BTreeMap<_, _> = world.structures().into_iter().collect();
     assert_eq!(names[&1], "Tower");
     assert_eq!(names[&3], "Wall", "2 was given to what is gone");
-    world.step();
+    world.apply(input::Step);
     assert_eq!(shown(&mut world), 2);
 }
 
@@ -310,10 +314,10 @@ fn a_structure_with_an_impossible_number_is_left_out() {
     let logs = world.take_logs();
     let sent = logs.iter().filter(|line| line.message.contains("damaged"));
     assert_eq!(sent.count(), 2, "{logs:?}");
-    let ada = world.join("ada".into(), "Ada".into());
+    let ada = world.apply(input::Join::new("ada", "Ada"));
     for x in [4.0, 8.0] {
         build(&mut world, ada, "Wall", x, 0.0);
-        world.step();
+        world.apply(input::Step);
     }
     let numbers: Vec<u64> = world.structures().into_iter().map(|(n, _)| n).collect();
     assert_eq!(numbers, [3, 4, 5]);
@@ -322,13 +326,15 @@ fn a_structure_with_an_impossible_number_is_left_out() {
 #[test]
 fn a_flood_of_structures_is_refused() {
     let mut world = world(None);
-    let ada = world.join("ada".into(), "Ada".into());
+    let ada = world.apply(input::Join::new("ada", "Ada"));
     fire(&mut world, ada, "Flood", vec![]);
-    world.step();
-    world.ops_persisted(world.newest_op());
+    world.apply(input::Step);
+    world.apply(input::OpsPersisted {
+        up_to: world.newest_op(),
+    });
     let mut built = None;
     for _ in 0..30 {
-        world.step();
+        world.apply(input::Step);
         for outgoing in world.take_outbox() {
             if let ServerMessage::Event { args, .. } = outgoing.message {
                 built = args.0.first().cloned();
@@ -341,15 +347,15 @@ fn a_flood_of_structures_is_refused() {
 fn walked(world: &mut World, player: PlayerNumber, ticks: u32) {
     for seq in 1..=ticks {
         let input = walk(0.4);
-        world.receive_inputs(player, &[NumberedInput { seq, input }]);
-        world.step();
+        world.apply(input::Controls::new(player, [NumberedInput { seq, input }]));
+        world.apply(input::Step);
     }
 }
 
 #[test]
 fn a_player_goes_on_where_they_were() {
     let mut world = world(None);
-    let ada = world.join("ada".into(), "Ada".into());
+    let ada = world.apply(input::Join::new("ada", "Ada"));
     walked(&mut world, ada, 90);
     let mut state = world.player_state(ada).unwrap();
     let feet = world.character(ada).unwrap().feet;
@@ -360,9 +366,12 @@ fn a_player_goes_on_where_they_were() {
     state.velocity = [0.0; 3];
 
     let mut world = self::world(None);
-    let ada = world.join_again("ada".into(), "Ada".into(), &state);
+    let ada = world.apply(input::Join {
+        saved: Some(Box::new(state.clone())),
+        ..input::Join::new("ada", "Ada")
+    });
     assert_eq!(world.character(ada).unwrap().feet, feet);
-    world.step();
+    world.apply(input::Step);
     let after = world.player_state(ada).unwrap();
     let moved = (world.character(ada).unwrap().feet - feet).length();
     assert!(moved < 0.05, "{moved}");
@@ -390,10 +399,13 @@ fn a_player_goes_on_where_they_were() {
         bad(&|state| state.health[1] = f64::NAN),
     ] {
         let mut world = self::world(None);
-        let fresh = world.join("ada".into(), "Ada".into());
+        let fresh = world.apply(input::Join::new("ada", "Ada"));
         let fresh = world.character(fresh).unwrap().feet;
         let mut world = self::world(None);
-        let ada = world.join_again("ada".into(), "Ada".into(), &bad);
+        let ada = world.apply(input::Join {
+            saved: Some(Box::new(bad.clone())),
+            ..input::Join::new("ada", "Ada")
+        });
         assert_eq!(world.character(ada).unwrap().feet, fresh);
     }
 }
@@ -401,10 +413,10 @@ fn a_player_goes_on_where_they_were() {
 #[test]
 fn a_recording_of_a_world_that_was_made_again_replays() {
     let mut first = world(None);
-    let ada = first.join("ada".into(), "Ada".into());
+    let ada = first.apply(input::Join::new("ada", "Ada"));
     build(&mut first, ada, "Wall", 8.0, 3.0);
     walked(&mut first, ada, 40);
-    first.ops_persisted(1);
+    first.apply(input::OpsPersisted { up_to: 1 });
     let saved = SavedWorld {
         checkpoint: Default::default(),
         ops: first.take_ops(),
@@ -426,11 +438,14 @@ fn a_recording_of_a_world_that_was_made_again_replays() {
         ..WorldOptions::default()
     };
     let mut world = World::load(&package, options).unwrap();
-    let ada = world.join_again("ada".into(), "Ada".into(), &state);
+    let ada = world.apply(input::Join {
+        saved: Some(Box::new(state.clone())),
+        ..input::Join::new("ada", "Ada")
+    });
     build(&mut world, ada, "Tower", -8.0, 3.0);
     walked(&mut world, ada, 60);
     world.take_ops();
-    world.ops_persisted(2);
+    world.apply(input::OpsPersisted { up_to: 2 });
     walked(&mut world, ada, 60);
     world.end_recording(frolic_world::replay::Ending::Complete);
     let recording = world.take_recording();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use frolic_package::Package;
 use frolic_sim::{CharacterInput, Vec3};
-use frolic_world::{ClientView, Delivery, World, WorldOptions};
+use frolic_world::{ClientView, Delivery, World, WorldOptions, input};
 
 use crate::harness::{Run, package, walk};
 use crate::network::Quality;
@@ -55,13 +55,13 @@ fn world(package: &Package) -> World {
 
 fn steps(world: &mut World, count: u32) {
     for _ in 0..count {
-        world.step();
+        world.apply(input::Step);
     }
 }
 
 fn put(run: &mut Run, player: usize, feet: Vec3) {
     let number = run.number(player);
-    run.world_mut().teleport(number, feet);
+    run.world_mut().apply(input::Teleport::new(number, feet));
 }
 
 /// The prints of scripts, which must contain no errors.
@@ -99,11 +99,11 @@ fn two_hundred_stacked_boxes_settle_sleep_and_then_cost_nothing() {
     let mut empty = world(&scene("", &[]));
     steps(&mut empty, ticks);
     let sizes = [&mut full, &mut empty].map(|world| {
-        let player = world.join("client_a".into(), "Ada".into());
+        let player = world.apply(input::Join::new("client_a", "Ada"));
         let mut view = ClientView::new(player, Delivery::Ordered);
         let mut sizes = Vec::new();
         for tick in 0..240 {
-            world.step();
+            world.apply(input::Step);
             world.collect_changes();
             if world.update_is_due(player) {
                 let mut bytes = 0;
@@ -153,7 +153,8 @@ fn a_player_stands_on_a_stack_and_it_still_sleeps() {
     let player = run.join("Ada");
     run.for_ms(500);
     let number = run.number(player);
-    run.world_mut().teleport(number, Vec3::new(0.1, 3.6, 0.1));
+    run.world_mut()
+        .apply(input::Teleport::new(number, Vec3::new(0.1, 3.6, 0.1)));
     run.for_ms(4_000);
     let state = run.server_character(player);
     assert_eq!(state.ground, Some(102), "{state:?}");
@@ -177,7 +178,8 @@ fn a_character_on_a_moving_body_is_carried() {
     let player = run.join("Ada");
     run.for_ms(200);
     let number = run.number(player);
-    run.world_mut().teleport(number, Vec3::new(0.0, 0.6, 0.0));
+    run.world_mut()
+        .apply(input::Teleport::new(number, Vec3::new(0.0, 0.6, 0.0)));
     run.for_ms(5_000);
     let (feet, raft) = (
         run.server_character(player).feet,
@@ -249,7 +251,7 @@ fn nothing_goes_through_a_thin_wall() {
     );
     let mut world = world(&scene(wall, &script));
     for tick in 0..240 {
-        world.step();
+        world.apply(input::Step);
         world.collect_changes();
         for state in world.replicated() {
             let place = state.place();
@@ -300,15 +302,15 @@ fn scripts_push_and_measure_bodies_and_receive_their_events() {
         ],
     );
     let mut world = world(&package);
-    let player = world.join("client_a".into(), "Ada".into());
-    world.teleport(player, Vec3::new(0.0, 0.1, -4.6));
+    let player = world.apply(input::Join::new("client_a", "Ada"));
+    world.apply(input::Teleport::new(player, Vec3::new(0.0, 0.1, -4.6)));
     for seq in 1..=600 {
         let input = frolic_protocol::NumberedInput {
             seq,
             input: walk(0.0),
         };
-        world.receive_inputs(player, &[input]);
-        world.step();
+        world.apply(input::Controls::new(player, [input]));
+        world.apply(input::Step);
     }
     let lines = printed(&mut world);
     for expected in [
@@ -342,7 +344,8 @@ fn gravity_can_be_changed_and_clients_fall_with_it() {
     let player = run.join("Ada");
     run.for_ms(1_500);
     let number = run.number(player);
-    run.world_mut().teleport(number, Vec3::new(-5.0, 6.0, 0.0));
+    run.world_mut()
+        .apply(input::Teleport::new(number, Vec3::new(-5.0, 6.0, 0.0)));
     run.for_ms(500);
     run.measure(true);
     run.for_ms(1_500);
@@ -384,7 +387,7 @@ fn what_falls_out_of_the_world_comes_back_or_is_gone() {
     let mut back = 0;
     let mut last = 5.0;
     for _ in 0..660 {
-        world.step();
+        world.apply(input::Step);
         let height = world.position_of("Crate").unwrap().y;
         back += u32::from(height > last + 10.0);
         last = height;
@@ -409,7 +412,7 @@ fn joints_and_groups_hold() {
     let mut world = world(&scene(things, &script));
     let mut furthest = 0.0f32;
     for _ in 0..400 {
-        world.step();
+        world.apply(input::Step);
         let at = |name: &str| world.position_of(name).unwrap();
         let rope = (at("Bob") - Vec3::new(0.0, 6.0, -8.0)).length();
         assert!((rope - 2.0).abs() < 0.05, "{rope}");
@@ -449,7 +452,7 @@ fn the_same_heap_falls_the_same_way_every_time() {
     let heap = scene(&boxes(places, r#","restitution":0.3"#), &[]);
     let play = |extra: bool| {
         let mut world = world(&heap);
-        let player = world.join("client_a".into(), "Ada".into());
+        let player = world.apply(input::Join::new("client_a", "Ada"));
         (0..300)
             .map(|tick| {
                 let seq = tick + 1;
@@ -458,8 +461,8 @@ fn the_same_heap_falls_the_same_way_every_time() {
                     seq,
                     input: walk(yaw),
                 };
-                world.receive_inputs(player, &[input]);
-                world.step();
+                world.apply(input::Controls::new(player, [input]));
+                world.apply(input::Step);
                 world.state_hash()
             })
             .collect::<Vec<_>>()

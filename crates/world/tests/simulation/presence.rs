@@ -4,7 +4,7 @@
 use frolic_package::Package;
 use frolic_protocol::{PlayerInfo, ServerMessage};
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{JsonView, World, WorldOptions};
+use frolic_world::{JsonView, World, WorldOptions, input};
 use serde_json::{Value as Json, json};
 
 use crate::harness::package;
@@ -42,7 +42,7 @@ fn load() -> World {
 
 /// One tick, as in the game server; returns the players replicated in it.
 fn step(world: &mut World) -> Vec<PlayerInfo> {
-    world.step();
+    world.apply(input::Step);
     let mut sent = Vec::new();
     for outgoing in world.take_outbox() {
         if let ServerMessage::Presence(players) = outgoing.message {
@@ -65,8 +65,8 @@ fn shown(world: &World, view: &mut JsonView, name: &str) -> Option<Json> {
 #[test]
 fn online_says_who_has_a_connection_and_left_who_is_gone() {
     let mut world = load();
-    let ada = world.join("user_1".into(), "Ada".into());
-    let ben = world.join("user_2".into(), "Ben".into());
+    let ada = world.apply(input::Join::new("user_1", "Ada"));
+    let ben = world.apply(input::Join::new("user_2", "Ben"));
     let mut view = JsonView::new(ada);
     step(&mut world);
     let first = shown(&world, &mut view, "Ben").expect("all players are replicated");
@@ -75,7 +75,10 @@ fn online_says_who_has_a_connection_and_left_who_is_gone() {
         (&json!(true), &json!(ben))
     );
 
-    world.set_connected(ben, false);
+    world.apply(input::Connected {
+        player: ben,
+        connected: false,
+    });
     let sent = step(&mut world);
     let last = sent.iter().rfind(|info| info.number == ben);
     assert!(
@@ -88,8 +91,14 @@ fn online_says_who_has_a_connection_and_left_who_is_gone() {
     assert_eq!(full["online"], json!(false));
     assert_eq!(full["entityId"], first["entityId"], "the character stays");
 
-    world.set_connected(ben, true);
-    world.set_connected(ben, true);
+    world.apply(input::Connected {
+        player: ben,
+        connected: true,
+    });
+    world.apply(input::Connected {
+        player: ben,
+        connected: true,
+    });
     let sent = step(&mut world);
     assert!(
         sent.iter()
@@ -101,8 +110,11 @@ fn online_says_who_has_a_connection_and_left_who_is_gone() {
 
     // The player leaves while away, in the same tick: only the last state is
     // sent.
-    world.set_connected(ben, false);
-    world.leave(ben);
+    world.apply(input::Connected {
+        player: ben,
+        connected: false,
+    });
+    world.apply(input::Leave { player: ben });
     let sent = step(&mut world);
     let last = sent.iter().rfind(|info| info.number == ben);
     assert!(
@@ -122,10 +134,13 @@ fn being_away_changes_nothing_in_the_world_and_is_in_no_recording() {
     let mut hashes = Vec::new();
     for drops in [false, true] {
         let mut world = load();
-        let ada = world.join("user_1".into(), "Ada".into());
+        let ada = world.apply(input::Join::new("user_1", "Ada"));
         for tick in 0..90u32 {
             if drops && tick.is_multiple_of(20) {
-                world.set_connected(ada, tick.is_multiple_of(40));
+                world.apply(input::Connected {
+                    player: ada,
+                    connected: tick.is_multiple_of(40),
+                });
             }
             step(&mut world);
         }
@@ -151,8 +166,8 @@ fn leaderstats_retain_the_order_in_which_they_were_set() {
     let scene = r#"{"format":1,"entities":[]}"#;
     let game = package(scene, &[("scripts/ServerScriptService/Main.luau", script)]);
     let mut world = World::load(&game, WorldOptions::default()).expect("the world loads");
-    world.join("user_1".into(), "Ada".into());
-    world.step();
+    world.apply(input::Join::new("user_1", "Ada"));
+    world.apply(input::Step);
     let stats = &world.players()[0].stats;
     let shown: Vec<_> = stats
         .iter()

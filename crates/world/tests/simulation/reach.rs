@@ -6,7 +6,9 @@ use frolic_protocol::terrain::{
     ChunkData, TerraformApplied, TerrainAction, TerrainOp, TerrainShape,
 };
 use frolic_sim::Vec3;
-use frolic_world::{InterestPolicy, JsonView, PlayerNumber, TerrainView, World, WorldOptions};
+use frolic_world::{
+    InterestPolicy, JsonView, PlayerNumber, TerrainView, World, WorldOptions, input,
+};
 use serde_json::Value as Json;
 
 use crate::harness::package;
@@ -43,12 +45,17 @@ fn dig(world: &mut World, player: PlayerNumber) -> TerraformApplied {
         shape: TerrainShape::Sphere { radius: 0.5 },
         material: None,
     };
-    world.step();
+    world.apply(input::Step);
     world.take_outbox();
-    world.terraform(player, &op).expect("it may be dug there");
-    world.step();
+    world
+        .apply(input::Terraform {
+            by: player.into(),
+            op: op.clone(),
+        })
+        .expect("it may be dug there");
+    world.apply(input::Step);
     let seq = world.take_ops().last().expect("an operation").seq;
-    world.ops_persisted(seq);
+    world.apply(input::OpsPersisted { up_to: seq });
     let outbox = world.take_outbox();
     outbox
         .into_iter()
@@ -63,7 +70,7 @@ fn dig(world: &mut World, player: PlayerNumber) -> TerraformApplied {
 fn chunks(world: &mut World, view: &mut TerrainView) -> Vec<[i32; 3]> {
     let mut got: Vec<ChunkData> = Vec::new();
     for _ in 0..60 {
-        world.step();
+        world.apply(input::Step);
         view.next(world, &mut |chunk| got.push(chunk));
     }
     got.into_iter().map(|chunk| chunk.at.chunk).collect()
@@ -86,7 +93,7 @@ fn terrain_changes_outside_the_radius_are_sent_when_a_player_comes_near() {
         assert!(TerrainView::new(ben).receives(&world, &applied.chunks));
         assert!(view.may_ask(&world, [0, 0, 0]), "the ground below");
         if !far {
-            world.teleport(ada, Vec3::new(115.5, 8.0, 0.5));
+            world.apply(input::Teleport::new(ada, Vec3::new(115.5, 8.0, 0.5)));
             assert!(chunks(&mut world, &mut view).contains(&chunk));
             assert!(view.may_ask(&world, chunk));
         }
@@ -100,7 +107,7 @@ fn the_ground_far_below_is_known_in_spite_of_a_radius() {
     let ada = join(&mut world, "Ada", [0.5, 60.0, 0.5]);
     let ben = join(&mut world, "Ben", [0.5, 8.0, 3.5]);
     let applied = dig(&mut world, ben);
-    world.teleport(ada, Vec3::new(0.5, 60.0, 0.5));
+    world.apply(input::Teleport::new(ada, Vec3::new(0.5, 60.0, 0.5)));
     assert!(TerrainView::new(ada).receives(&world, &applied.chunks));
 }
 
@@ -119,7 +126,7 @@ fn a_json_snapshot_has_versions_of_chunks_in_reach() {
     let (near, far) = (i64::from(near), i64::from(far));
     let mut view = JsonView::new(ada);
     let mut next = |world: &mut World, acknowledge: bool| {
-        world.step();
+        world.apply(input::Step);
         world.collect_changes();
         let snapshot = snapshot(world, &mut view);
         if acknowledge {
@@ -129,10 +136,10 @@ fn a_json_snapshot_has_versions_of_chunks_in_reach() {
     };
     assert_eq!(next(&mut world, true), [near]);
     assert_eq!(next(&mut world, true), [0; 0], "nothing is new");
-    world.teleport(ada, Vec3::new(115.5, 8.0, 0.5));
+    world.apply(input::Teleport::new(ada, Vec3::new(115.5, 8.0, 0.5)));
     assert_eq!(next(&mut world, false), [far], "it came into reach");
     assert_eq!(next(&mut world, true), [far], "that was not acknowledged");
     assert_eq!(next(&mut world, true), [0; 0]);
-    world.teleport(ada, Vec3::new(0.5, 8.0, 0.5));
+    world.apply(input::Teleport::new(ada, Vec3::new(0.5, 8.0, 0.5)));
     assert_eq!(next(&mut world, true), [near], "it came back");
 }

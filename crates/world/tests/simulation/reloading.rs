@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use frolic_protocol::{ServerMessage, Value};
 use frolic_script::{LogLevel, ScriptLog};
 use frolic_world::replay::{RecordOptions, replay};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
-use crate::harness::package;
+use crate::harness::{package, reload};
 
 const MAIN: &str = "ServerScriptService/Main.luau";
 const UTIL: &str = "ReplicatedStorage/Util.luau";
@@ -54,7 +54,7 @@ fn world(main: &str) -> (World, frolic_package::Package) {
 
 fn steps(world: &mut World, count: u32) {
     for _ in 0..count {
-        world.step();
+        world.apply(input::Step);
     }
 }
 
@@ -80,13 +80,16 @@ fn of_level(world: &mut World, level: LogLevel) -> Vec<ScriptLog> {
 fn a_changed_file_is_live_in_the_next_tick_with_its_state_and_replays() {
     let (mut world, package) = world(&counting(1));
     steps(&mut world, 3);
-    let done = world.reload("second", &sources(&counting(10))).unwrap();
+    let done = reload(&mut world, "second", &sources(&counting(10))).unwrap();
     let done = done.expect("something changed");
     assert_eq!((done.version, done.changed), (2, vec![MAIN.to_owned()]));
     assert_eq!(world.revision(), "second");
     steps(&mut world, 2);
     assert_eq!(counts(&mut world), [1.0, 2.0, 3.0, 13.0, 23.0]);
-    assert_eq!(world.reload("third", &sources(&counting(10))), Ok(None));
+    assert_eq!(
+        reload(&mut world, "third", &sources(&counting(10))),
+        Ok(None)
+    );
     world.end_recording(frolic_world::replay::Ending::Complete);
     let report = replay(&package, &world.take_recording()).expect("it replays");
     assert_eq!(report.difference, None);
@@ -99,7 +102,7 @@ fn a_file_that_does_not_compile_changes_nothing_not_even_the_others() {
     steps(&mut world, 1);
     let mut broken = sources(&counting(10));
     broken.insert(UTIL.into(), "return 1\nlocal = 5".into());
-    let errors = world.reload("broken", &broken).unwrap_err();
+    let errors = reload(&mut world, "broken", &broken).unwrap_err();
     assert_eq!(errors.len(), 1);
     assert_eq!((errors[0].path.as_str(), errors[0].line), (UTIL, 2));
     steps(&mut world, 2);
@@ -117,7 +120,7 @@ fn every_log_line_names_its_revision_and_script() {
         .origin
         .unwrap();
     assert_eq!(first.revision, package.revision);
-    world.reload("second", &sources("error('two')")).unwrap();
+    reload(&mut world, "second", &sources("error('two')")).unwrap();
     let second = of_level(&mut world, LogLevel::Error)
         .remove(0)
         .origin
@@ -133,10 +136,12 @@ fn every_log_line_names_its_revision_and_script() {
 
 fn run_watched(world: &mut World, ticks: u32, script_us: u64) -> Option<(u32, String)> {
     for tick in 1..=ticks {
-        world.step();
+        world.apply(input::Step);
         if let Some(reason) = world.judge_reload(script_us) {
             world
-                .swap_back(&reason)
+                .apply(input::SwapBack {
+                    reason: reason.clone().into(),
+                })
                 .expect("there is something to go back to");
             return Some((tick, reason));
         }
@@ -150,7 +155,7 @@ fn scripts_that_raise_errors_go_again_with_the_state_of_before() {
     assert_eq!(run_watched(&mut world, 120, 300), None);
     counts(&mut world);
     let bad = "function OnTick() error('bad') end";
-    world.reload("bad", &sources(bad)).unwrap();
+    reload(&mut world, "bad", &sources(bad)).unwrap();
     let (tick, reason) = run_watched(&mut world, 300, 300).expect("noticed");
     assert!(tick < 30, "soon: tick {tick}");
     assert!(reason.contains("errors rose"), "{reason}");
@@ -161,10 +166,15 @@ fn scripts_that_raise_errors_go_again_with_the_state_of_before() {
         sent.iter()
             .any(|line| line.message.contains("swapped back from revision bad"))
     );
-    world.step();
+    world.apply(input::Step);
     assert_eq!(counts(&mut world), [121.0]);
     assert_eq!(run_watched(&mut world, 300, 300), None, "and that is that");
-    assert_eq!(world.swap_back("twice"), None);
+    assert_eq!(
+        world.apply(input::SwapBack {
+            reason: "twice".into()
+        }),
+        None
+    );
     world.end_recording(frolic_world::replay::Ending::Complete);
     let report = replay(&package, &world.take_recording()).expect("it replays");
     assert_eq!(report.difference, None);
@@ -174,14 +184,14 @@ fn scripts_that_raise_errors_go_again_with_the_state_of_before() {
 fn scripts_that_fail_at_once_or_are_slow_go_again() {
     let (mut world, _) = world(&counting(1));
     run_watched(&mut world, 120, 300);
-    world.reload("bad", &sources("error('at once')")).unwrap();
+    reload(&mut world, "bad", &sources("error('at once')")).unwrap();
     let (_, reason) = run_watched(&mut world, 10, 300).expect("noticed");
     assert!(
         reason.contains("Main.luau failed when it started"),
         "{reason}"
     );
     run_watched(&mut world, 120, 300);
-    world.reload("slow", &sources(&counting(2))).unwrap();
+    reload(&mut world, "slow", &sources(&counting(2))).unwrap();
     let (_, reason) = run_watched(&mut world, 300, 8_000).expect("noticed");
     assert!(reason.contains("script time rose"), "{reason}");
 }
@@ -197,7 +207,7 @@ fn new_and_removed_files_and_scripts_of_entities() {
         "Workspace/Lamp.luau".into(),
         "entity.Name = 'Bright'".into(),
     );
-    let done = world.reload("next", &next).unwrap().expect("changes");
+    let done = reload(&mut world, "next", &next).unwrap().expect("changes");
     assert_eq!(
         done.changed,
         ["ServerScriptService/New.luau", "Workspace/Lamp.luau"]

@@ -13,9 +13,9 @@ use frolic_protocol::{Args, Value};
 use frolic_scene::Limits;
 use frolic_terrain::Material;
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
-use crate::harness::Run;
+use crate::harness::{Run, cast, reload};
 use crate::network::Quality;
 
 const SCENE: &str = r#"{
@@ -78,9 +78,9 @@ fn block(world: &World, at: [i32; 3]) -> Material {
 
 fn steps(world: &mut World, count: u32) {
     for _ in 0..count {
-        world.step();
+        world.apply(input::Step);
         let newest = world.newest_op();
-        world.ops_persisted(newest);
+        world.apply(input::OpsPersisted { up_to: newest });
     }
 }
 
@@ -89,59 +89,54 @@ fn a_world_learns_and_casts_spells_and_reports_casts() {
     let mut world = World::load(&game(true), WorldOptions::default()).expect("it loads");
     steps(&mut world, 5);
     let place = [3.0, 7.0, 3.0];
-    let unknown = world.cast_from_outside("user_1", "dig", None, at(place));
+    let unknown = world.apply(cast("user_1", "dig", None, at(place)));
     assert_eq!(unknown.expect_err("not yet").code(), "no_such_spell");
-    let learned = world.learn(&lesson("dig", "rev_1", DIG)).expect("it may");
+    let learned = world
+        .apply(input::Learn(lesson("dig", "rev_1", DIG)))
+        .expect("it may");
     assert_eq!(
         learned.expect("it is new").changed,
         ["spells/dig/spell.luau"]
     );
     assert_eq!(block(&world, [3, 6, 3]), block(&world, [5, 6, 5]));
     world
-        .cast_from_outside("user_1", "dig", Some("rev_1"), at(place))
+        .apply(cast("user_1", "dig", Some("rev_1"), at(place)))
         .expect("they may");
     steps(&mut world, 2);
     assert_eq!(block(&world, [3, 6, 3]), Material::AIR);
     let casts = world.take_casts();
-    let [cast] = casts.as_slice() else {
+    let [news] = casts.as_slice() else {
         panic!("one cast: {casts:?}");
     };
     assert_eq!(
-        (cast.by.as_str(), cast.revision_id.as_str()),
+        (news.by.as_str(), news.revision_id.as_str()),
         ("user_1", "rev_1")
     );
-    assert_eq!(cast.cast["caster"], 0);
+    assert_eq!(news.cast["caster"], 0);
     // The cooldown, the mana, the revision.
     let refused = |world: &mut World, revision| {
-        let refusal = world.cast_from_outside("user_1", "dig", revision, at([3.0, 7.0, 3.0]));
+        let refusal = world.apply(cast("user_1", "dig", revision, at([3.0, 7.0, 3.0])));
         refusal.expect_err("refused").code()
     };
     assert_eq!(refused(&mut world, None), "spell_cooldown");
     assert_eq!(refused(&mut world, Some("rev_2")), "no_such_spell");
     steps(&mut world, 65);
-    assert!(
-        world
-            .cast_from_outside("user_1", "dig", None, at(place))
-            .is_ok()
-    );
+    assert!(world.apply(cast("user_1", "dig", None, at(place))).is_ok());
     steps(&mut world, 65);
     // 100 - 40 - 40, and about 22 came back.
-    assert!(
-        world
-            .cast_from_outside("user_1", "dig", None, at(place))
-            .is_ok()
-    );
+    assert!(world.apply(cast("user_1", "dig", None, at(place))).is_ok());
     steps(&mut world, 65);
     assert_eq!(refused(&mut world, None), "spell_cost");
     // Another player has their own.
-    assert!(
-        world
-            .cast_from_outside("user_2", "dig", None, at(place))
-            .is_ok()
-    );
+    assert!(world.apply(cast("user_2", "dig", None, at(place))).is_ok());
     // A new revision takes the place of the old one.
     let next = lesson("dig", "rev_2", "function on_cast(ctx) end");
-    assert!(world.learn(&next).expect("it may").is_some());
+    assert!(
+        world
+            .apply(input::Learn(next.clone()))
+            .expect("it may")
+            .is_some()
+    );
     steps(&mut world, 65);
     assert_eq!(refused(&mut world, Some("rev_1")), "no_such_spell");
     // A reload of the game's scripts leaves what was learned.
@@ -149,12 +144,10 @@ fn a_world_learns_and_casts_spells_and_reports_casts() {
         "spells/own/spell.luau".to_owned(),
         "function on_cast() end".to_owned(),
     );
-    world
-        .reload("other", &BTreeMap::from([own]))
-        .expect("it compiles");
+    reload(&mut world, "other", &BTreeMap::from([own])).expect("it compiles");
     assert!(
         world
-            .cast_from_outside("user_3", "dig", Some("rev_2"), at(place))
+            .apply(cast("user_3", "dig", Some("rev_2"), at(place)))
             .is_ok()
     );
 }
@@ -162,8 +155,12 @@ fn a_world_learns_and_casts_spells_and_reports_casts() {
 #[test]
 fn what_a_world_does_not_learn() {
     let mut world = World::load(&game(true), WorldOptions::default()).expect("it loads");
-    let refused =
-        |world: &mut World, spell: LearnSpell| world.learn(&spell).expect_err("refused").code();
+    let refused = |world: &mut World, spell: LearnSpell| {
+        world
+            .apply(input::Learn(spell.clone()))
+            .expect_err("refused")
+            .code()
+    };
     assert_eq!(
         refused(&mut world, lesson("own", "rev_1", DIG)),
         "spell_of_the_game"
@@ -183,26 +180,48 @@ fn what_a_world_does_not_learn() {
         "spells_not_allowed"
     );
     let change = op(TerrainAction::Subtract, [3.0, 7.0, 3.0], 1.0);
-    let outside = strict.terraform_from_outside("user_1", &change);
+    let outside = strict.apply(input::Terraform {
+        by: "user_1".into(),
+        op: change.clone(),
+    });
     assert_eq!(outside.expect_err("refused").code(), "spells_not_allowed");
     // The one that was used longest ago goes for the next.
     for number in 0..LEARNED_MAX + 3 {
         let name = format!("spell-{number}");
-        world.learn(&lesson(&name, "rev_1", DIG)).expect("it may");
-        world.step();
+        world
+            .apply(input::Learn(lesson(&name, "rev_1", DIG)))
+            .expect("it may");
+        world.apply(input::Step);
     }
     let known = |world: &mut World, name: &str| {
         world
-            .cast_from_outside("user_1", name, None, at([3.0, 7.0, 3.0]))
+            .apply(cast("user_1", name, None, at([3.0, 7.0, 3.0])))
             .is_ok()
     };
     assert!(!known(&mut world, "spell-0") && known(&mut world, "spell-3"));
     // One that was taken down goes at once, and comes again when it is taught.
-    assert!(world.forget("spell-4").is_some());
+    assert!(
+        world
+            .apply(input::Forget {
+                name: "spell-4".into()
+            })
+            .is_some()
+    );
     assert!(!known(&mut world, "spell-4"));
-    assert!(world.forget("spell-4").is_none() && world.forget("never-learned").is_none());
+    assert!(
+        world
+            .apply(input::Forget {
+                name: "spell-4".into()
+            })
+            .is_none()
+            && world
+                .apply(input::Forget {
+                    name: "never-learned".into()
+                })
+                .is_none()
+    );
     let again = lesson("spell-4", "rev_1", DIG);
-    world.learn(&again).expect("it may");
+    world.apply(input::Learn(again.clone())).expect("it may");
     assert!(known(&mut world, "spell-4"));
 }
 
@@ -214,7 +233,10 @@ fn the_ground_changes_from_outside_by_the_rules_and_is_cleared() {
     let world = run.world_mut();
     let dug = op(TerrainAction::Subtract, [20.0, 7.0, 20.0], 1.0);
     world
-        .terraform_from_outside("user_9", &dug)
+        .apply(input::Terraform {
+            by: "user_9".into(),
+            op: dug.clone(),
+        })
         .expect("far away, and fine");
     for (change, code) in [
         (op(TerrainAction::Add, [-20.0, 9.0, 0.0], 1.0), "protected"),
@@ -226,7 +248,10 @@ fn the_ground_changes_from_outside_by_the_rules_and_is_cleared() {
             "too_fast",
         ),
     ] {
-        let refusal = world.terraform_from_outside("user_9", &change);
+        let refusal = world.apply(input::Terraform {
+            by: "user_9".into(),
+            op: change.clone(),
+        });
         assert_eq!(refusal.expect_err("refused").code(), code);
     }
     run.for_ms(500);
@@ -241,7 +266,11 @@ fn the_ground_changes_from_outside_by_the_rules_and_is_cleared() {
     assert_eq!(same(&run), Some(true));
     assert_eq!(block(run.world(), [20, 6, 20]), Material::AIR);
     run.take_events(ada);
-    run.world_mut().clear("user_9").expect("there is room");
+    run.world_mut()
+        .apply(input::Clear {
+            by: "user_9".into(),
+        })
+        .expect("there is room");
     run.for_ms(1000);
     assert_ne!(block(run.world(), [20, 6, 20]), Material::AIR);
     let client = run
@@ -274,30 +303,39 @@ fn what_happens_from_outside_is_logged_and_replayed() {
     let mut log = Vec::new();
     for tick in 0..200 {
         match tick {
-            10 => drop(world.learn(&lesson("dig", "rev_1", DIG))),
-            20 => drop(world.cast_from_outside("user_1", "dig", None, at([3.0, 7.0, 3.0]))),
+            10 => drop(world.apply(input::Learn(lesson("dig", "rev_1", DIG)))),
+            20 => drop(world.apply(cast("user_1", "dig", None, at([3.0, 7.0, 3.0])))),
             30 => {
                 let change = op(TerrainAction::Add, [9.0, 12.0, 9.0], 1.0);
                 world
-                    .terraform_from_outside("user_2", &change)
+                    .apply(input::Terraform {
+                        by: "user_2".into(),
+                        op: change,
+                    })
                     .expect("they may");
             }
-            40 => world.clear("user_3").expect("there is room"),
-            45 => drop(world.forget("dig")),
+            40 => {
+                let by = "user_3".into();
+                world.apply(input::Clear { by }).expect("there is room");
+            }
+            45 => drop(world.apply(input::Forget { name: "dig".into() })),
             // Refused, and so it is when it is replayed.
-            46 => drop(world.cast_from_outside("user_1", "dig", None, at([3.0, 7.0, 3.0]))),
+            46 => drop(world.apply(cast("user_1", "dig", None, at([3.0, 7.0, 3.0])))),
             50 => {
                 let change = op(TerrainAction::Add, [9.0, 14.0, 9.0], 1.0);
                 world
-                    .terraform_from_outside("user_2", &change)
+                    .apply(input::Terraform {
+                        by: "user_2".into(),
+                        op: change,
+                    })
                     .expect("they may");
             }
             _ => {}
         }
-        world.step();
+        world.apply(input::Step);
         log.extend(world.take_ops());
         let newest = world.newest_op();
-        world.ops_persisted(newest);
+        world.apply(input::OpsPersisted { up_to: newest });
         recording.extend(world.take_recording());
     }
     let by: Vec<Option<&str>> = log.iter().map(|op| op.by.as_deref()).collect();

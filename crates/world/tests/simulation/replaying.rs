@@ -8,6 +8,7 @@ use frolic_protocol::{Args, Value};
 use frolic_script::{LogLevel, MemoryStore, VmLimits};
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
+use frolic_world::input::{self, Input};
 use frolic_world::replay::{
     Ending, Record, RecordOptions, RecordReader, RecordingError, Replay, ReplayError, replay,
 };
@@ -88,10 +89,14 @@ fn play(run: &mut Run, seed: u64, turns: u32) -> Vec<u8> {
             }
             1 => {
                 let args = Args::default();
-                run.world_mut()
-                    .receive_invoke(number, turn, "Time".into(), args);
+                run.world_mut().apply(input::Invoke {
+                    player: number,
+                    id: turn,
+                    name: "Time".into(),
+                    args,
+                });
             }
-            2 => run.world_mut().reconnect(number),
+            2 => run.world_mut().apply(input::Reconnect { player: number }),
             _ => {}
         }
         run.for_ms(150);
@@ -121,7 +126,8 @@ fn answer_store(run: &mut Run, store: &mut MemoryStore, random: &mut Random) -> 
             _ => store.apply(&request.action),
         };
         let id = request.id;
-        run.world_mut().store_answer(StoreAnswer { id, result });
+        run.world_mut()
+            .apply(input::StoreAnswered(StoreAnswer { id, result }));
     }
     count
 }
@@ -202,12 +208,12 @@ fn what_was_refused_between_changes_nothing() {
         ..WorldOptions::default()
     };
     let mut world = World::load(&game, options).expect("it loads");
-    let player = world.join("a".into(), "Ada".into());
+    let player = world.apply(input::Join::new("a", "Ada"));
     let words = Args(vec![Value::String("x".into()); 37]);
     let mut taken = 0;
     for _ in 0..600 {
-        taken += u32::from(world.receive_event(player, "Say".into(), words.clone()));
-        world.step();
+        taken += u32::from(world.apply(input::Event::new(player, "Say", words.clone())));
+        world.apply(input::Step);
     }
     assert!((100..600).contains(&taken), "{taken} of 600 were taken");
     world.end_recording(Ending::Complete);
@@ -245,8 +251,16 @@ fn header_of(bytes: &[u8]) -> frolic_world::replay::RecordingHeader {
     reader_of(bytes).header().expect("readable").expect("whole")
 }
 
+fn record(input: impl Into<Input>) -> Record {
+    Record::Input(input.into())
+}
+
+fn is_step(record: &Record) -> bool {
+    matches!(record, Record::Input(Input::Step(_)))
+}
+
 /// The records and where each ends.
-fn records_of(bytes: &[u8]) -> Vec<(usize, Record<'static>)> {
+fn records_of(bytes: &[u8]) -> Vec<(usize, Record)> {
     let mut reader = reader_of(bytes);
     reader.header().expect("readable");
     let mut records = Vec::new();
@@ -261,7 +275,7 @@ fn a_changed_input_is_found_at_its_tick() {
     let game = busy_obby();
     let bytes = play(&mut recorded(&game, 2, Some(1)), 2, 40);
     let records = records_of(&bytes);
-    let is_input = |record: &Record| matches!(record, Record::Inputs { .. });
+    let is_input = |record: &Record| matches!(record, Record::Input(Input::Controls(_)));
     let inputs: Vec<usize> = (0..records.len())
         .filter(|&index| is_input(&records[index].1))
         .collect();
@@ -272,7 +286,7 @@ fn a_changed_input_is_found_at_its_tick() {
         inputs[inputs.len() - 20],
     ] {
         let before = &records[..index];
-        let ticks = before.iter().filter(|(_, record)| *record == Record::Step);
+        let ticks = before.iter().filter(|(_, record)| is_step(record));
         let tick = ticks.count() as u32;
         let mut bytes = bytes.clone();
         // The last byte of a record of inputs is what was held.
@@ -292,7 +306,7 @@ fn a_file_that_was_cut_off_replays_to_its_end() {
     for share in [3, 5, 8] {
         let cut = bytes.len() * share / 9;
         let whole = records.iter().take_while(|(end, _)| *end <= cut);
-        let ticks = whole.filter(|(_, record)| *record == Record::Step).count();
+        let ticks = whole.filter(|(_, record)| is_step(record)).count();
         let report = replay(&game, &bytes[..cut]).expect("it can be replayed");
         assert_eq!((report.ticks as usize, report.difference), (ticks, None));
         assert_eq!(report.ending, None);
@@ -349,11 +363,8 @@ fn forged_records_cannot_do_what_no_host_does() {
     let game = package(r#"{"format":1,"prefabs":{},"entities":[]}"#, &[]);
     let header = header_of(&recorded(&game, 1, None).world_mut().take_recording());
     let mut replay = Replay::new(&game, &header).expect("it loads");
-    assert!(replay.apply(Record::Leave { player: 77 }).is_err());
-    let join = || Record::Join {
-        id: "a".into(),
-        name: "a".into(),
-    };
+    assert!(replay.apply(record(input::Leave { player: 77 })).is_err());
+    let join = || record(input::Join::new("a", "a"));
     let joined = (0..100_000).take_while(|_| replay.apply(join()).is_ok());
     assert_eq!(joined.count(), 20_000);
     let mut greedy = header;
@@ -404,7 +415,8 @@ fn a_player_who_was_put_elsewhere_is_there_in_the_replay() {
     let player = run.join("Ada");
     run.for_ms(500);
     let number = run.number(player);
-    run.world_mut().teleport(number, Vec3::new(1.0, 30.0, 2.0));
+    run.world_mut()
+        .apply(input::Teleport::new(number, Vec3::new(1.0, 30.0, 2.0)));
     run.for_ms(200);
     run.world_mut().end_recording(Ending::Complete);
     let report = replay(&game, &run.world_mut().take_recording()).expect("it can be read");

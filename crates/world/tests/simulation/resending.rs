@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use frolic_protocol::PacketAck;
-use frolic_world::{ClientView, Delivery, World, WorldOptions};
+use frolic_world::{ClientView, Delivery, World, WorldOptions, input};
 
 use crate::harness::{Run, package};
 use crate::network::Quality;
@@ -23,7 +23,7 @@ const BALLS: (&str, &str) = (
 fn packets_sent(ack_ticks: Option<usize>) -> usize {
     let game = package(SCENE, &[BALLS]);
     let mut world = World::load(&game, WorldOptions::default()).expect("the world loads");
-    let player = world.join("p".into(), "P".into());
+    let player = world.apply(input::Join::new("p", "P"));
     let mut view = ClientView::new(player, Delivery::Lossy);
     let mut on_the_way = VecDeque::from(vec![None; ack_ticks.unwrap_or(0)]);
     let (mut newest, mut sent) = (None, 0);
@@ -33,7 +33,7 @@ fn packets_sent(ack_ticks: Option<usize>) -> usize {
             let earlier = u32::MAX;
             view.acknowledge(PacketAck { newest, earlier });
         }
-        world.step();
+        world.apply(input::Step);
         world.collect_changes();
         if world.update_is_due(player) {
             world.snapshot(&mut view, 0, &mut |packet| {

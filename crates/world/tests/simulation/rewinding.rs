@@ -3,9 +3,9 @@
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
 use frolic_sim::{Buttons, CharacterInput, Vec3};
-use frolic_world::World;
 use frolic_world::lag_compensation::REWIND_MAX_MS;
 use frolic_world::replay::{Ending, RecordOptions, replay};
+use frolic_world::{World, input};
 
 use crate::harness::{Run, package};
 use crate::network::Quality;
@@ -59,8 +59,16 @@ fn seen_by(run: &mut Run, shooter: usize, target: u32) -> Vec3 {
 
 /// Makes a client's word count, whatever it said before.
 fn say(run: &mut Run, player: u32, tick: u32, fraction: u8) {
-    run.world_mut().note_shown(player, u32::MAX, 0);
-    run.world_mut().note_shown(player, tick, fraction);
+    run.world_mut().apply(input::Shown {
+        player,
+        tick: u32::MAX,
+        fraction: 0,
+    });
+    run.world_mut().apply(input::Shown {
+        player,
+        tick,
+        fraction,
+    });
 }
 
 /// A ray from the shooter's eyes to the middle of where the target seems to be.
@@ -78,7 +86,7 @@ fn shooting(way_ms: u32, distance_m: f32) -> (u32, u32, f32) {
     let (number, target) = (run.number(shooter), run.entity(runner));
     run.for_ms(1_000);
     let place = Vec3::new(0.0, 0.1, distance_m);
-    run.world_mut().teleport(number, place);
+    run.world_mut().apply(input::Teleport::new(number, place));
     run.for_ms(2_000);
     run.steer(
         shooter,
@@ -202,7 +210,8 @@ fn shots_by_script(quality: Quality) -> [u32; 3] {
     let (shooter, runner) = (run.join("Ada"), run.join("Ben"));
     let (number, target) = (run.number(shooter), run.entity(runner));
     run.for_ms(1_000);
-    run.world_mut().teleport(number, Vec3::new(0.0, 0.1, 12.0));
+    run.world_mut()
+        .apply(input::Teleport::new(number, Vec3::new(0.0, 0.1, 12.0)));
     run.for_ms(2_000);
     let [mut shots, mut hits, mut plain_hits] = [0; 3];
     for round in 0..20 {
@@ -292,15 +301,21 @@ fn a_client_that_does_not_say_is_taken_to_be_a_tenth_late() {
     run.for_ms(2_000);
     let feet = run.server_character(runner).feet;
     // Nothing is known of a client that has just come.
-    run.world_mut().reconnect(number);
+    run.world_mut().apply(input::Reconnect { player: number });
     let back = |run: &Run| {
         let seen = run.world().as_seen_by(number).expect("it is here");
         (seen.position(target).expect("it runs") - feet).length()
     };
     assert!((back(&run) - 0.8).abs() < 0.01, "{}", back(&run));
-    run.world_mut().note_round_trip(number, 50);
+    run.world_mut().apply(input::RoundTrip {
+        player: number,
+        ms: 50,
+    });
     assert!((back(&run) - 1.2).abs() < 0.01, "{}", back(&run));
-    run.world_mut().note_round_trip(number, 60_000);
+    run.world_mut().apply(input::RoundTrip {
+        player: number,
+        ms: 60_000,
+    });
     assert!((back(&run) - 2.0).abs() < 0.01, "{}", back(&run));
 }
 
@@ -379,8 +394,15 @@ fn what_clients_show_is_part_of_a_recording() {
     let player = run.join("Ada");
     let number = run.number(player);
     for tick in 0..60 {
-        run.world_mut().note_shown(number, tick, tick as u8);
-        run.world_mut().note_round_trip(number, tick as u16 / 7);
+        run.world_mut().apply(input::Shown {
+            player: number,
+            tick,
+            fraction: tick as u8,
+        });
+        run.world_mut().apply(input::RoundTrip {
+            player: number,
+            ms: tick as u16 / 7,
+        });
         run.for_ms(17);
     }
     run.world_mut().end_recording(Ending::Complete);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use frolic_package::{Limits, Package};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 use sha2::{Digest, Sha256};
 
 use crate::harness::packages::read_folder;
@@ -66,7 +66,7 @@ fn check(game: &str, pinned: &Pinned) {
     let mut world = World::load(&package, WorldOptions::default()).expect("the sample starts");
     let start = world.state_hash();
     for _ in 0..TICKS {
-        world.step();
+        world.apply(input::Step);
     }
     let found = (entities(&package), [start, world.state_hash()]);
     assert_eq!((found.0.as_str(), found.1), (pinned.entities, pinned.world));

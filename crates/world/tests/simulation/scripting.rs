@@ -4,7 +4,7 @@ use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
 use frolic_script::LogLevel;
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
 use crate::harness::{Run, package};
 use crate::network::Quality;
@@ -19,7 +19,7 @@ fn run_script(source: &str) -> World {
     let game = package(SCENE, &[("scripts/ServerScriptService/Test.luau", source)]);
     let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
     for _ in 0..30 {
-        world.step();
+        world.apply(input::Step);
     }
     let logs = world.take_logs();
     let errors = logs.iter().filter(|line| line.level == LogLevel::Error);
@@ -222,9 +222,11 @@ fn the_time_of_day_is_an_input_and_repeats() {
     for tick in 0..120_u64 {
         if tick % 60 == 0 {
             // Clocks are set back and forth.
-            world.set_wall_clock(1_800_000_000_000 + tick * 977);
+            world.apply(input::WallClock {
+                unix_ms: 1_800_000_000_000 + tick * 977,
+            });
         }
-        world.step();
+        world.apply(input::Step);
     }
     world.end_recording(Ending::Complete);
     let bytes = world.take_recording();

@@ -6,7 +6,7 @@ use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
 use frolic_scene::SceneEntity;
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, Vec3, capsule};
-use frolic_world::{PlayerNumber, World, WorldOptions};
+use frolic_world::{PlayerNumber, World, WorldOptions, input};
 
 use crate::harness::package;
 
@@ -88,20 +88,25 @@ impl Yard {
     /// Joins, and waits until everything lies still.
     fn join(&mut self, at: [f32; 3]) -> PlayerNumber {
         let count = self.world.player_count();
-        let number = self.world.join(format!("id_{count}"), format!("P{count}"));
-        self.world.step();
-        self.world.teleport(number, at.into());
+        let number = self
+            .world
+            .apply(input::Join::new(format!("id_{count}"), format!("P{count}")));
+        self.world.apply(input::Step);
+        self.world.apply(input::Teleport::new(number, at));
         self.steps(240);
         number
     }
 
     fn say(&mut self, player: PlayerNumber, event: &str, args: Vec<Value>) {
         let name = event.to_owned();
-        assert!(self.world.receive_event(player, name, Args(args)));
+        assert!(
+            self.world
+                .apply(input::Event::new(player, name, Args(args)))
+        );
     }
 
     fn step(&mut self) {
-        self.world.step();
+        self.world.apply(input::Step);
         for outgoing in self.world.take_outbox() {
             let ServerMessage::Event { name, args } = outgoing.message else {
                 continue;
@@ -132,7 +137,7 @@ impl Yard {
             let seq = self.seq;
             self.seq += 1;
             let input = NumberedInput { seq, input };
-            self.world.receive_inputs(player, &[input]);
+            self.world.apply(input::Controls::new(player, [input]));
             self.step();
         }
     }
@@ -147,8 +152,16 @@ impl Yard {
 
     /// Makes a client's word count, whatever it said before.
     fn show(&mut self, player: PlayerNumber, tick: u32, fraction: u8) {
-        self.world.note_shown(player, u32::MAX, 0);
-        self.world.note_shown(player, tick, fraction);
+        self.world.apply(input::Shown {
+            player,
+            tick: u32::MAX,
+            fraction: 0,
+        });
+        self.world.apply(input::Shown {
+            player,
+            tick,
+            fraction,
+        });
     }
 
     /// The result of a script's query for them in the next tick.
@@ -311,7 +324,7 @@ fn what_scripts_find_is_what_was_seen() {
                 input: runs,
             };
             for player in &players {
-                yard.world.receive_inputs(*player, &[input]);
+                yard.world.apply(input::Controls::new(*player, [input]));
             }
             yard.step();
             found += wanted.len();
@@ -369,7 +382,8 @@ fn a_ray_passes_over_the_dead_and_hits_no_player_in_another_life() {
         assert_eq!(hit(&mut yard), None, "born again {tick} ticks ago");
     }
     // They lie where they lie all the same.
-    yard.world.teleport(ben, Vec3::new(0.0, 0.1, 20.0));
+    yard.world
+        .apply(input::Teleport::new(ben, Vec3::new(0.0, 0.1, 20.0)));
     yard.steps(2 * LATE);
     assert_eq!(hit(&mut yard), Some(target));
 }
@@ -393,7 +407,7 @@ fn what_a_player_rides_or_pushes_is_seen_where_it_is() {
     let seen = yard.seen(other, LIFT, LATE).expect("it is there");
     assert!((now - seen).x > 0.5, "who looks on: {seen}, now {now}");
     // One who says nothing draws all of it late.
-    yard.world.reconnect(rider);
+    yard.world.apply(input::Reconnect { player: rider });
     let seen = yard.world.as_seen_by(rider).expect("is here");
     let seen = seen.position(LIFT).expect("it is there");
     assert!((now - seen).x > 0.3, "who says nothing: {seen}, now {now}");

@@ -8,7 +8,7 @@ use frolic_package::Package;
 use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
 use frolic_sim::{Buttons, CharacterInput, Vec3};
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
 use crate::harness::{Run, package};
 use crate::network::Quality;
@@ -68,22 +68,22 @@ fn world(wall: bool) -> World {
 }
 
 fn join(world: &mut World, name: &str, at: Vec3) -> u32 {
-    let number = world.join(format!("id_{name}"), name.to_owned());
-    world.step();
-    world.teleport(number, at);
+    let number = world.apply(input::Join::new(format!("id_{name}"), name));
+    world.apply(input::Step);
+    world.apply(input::Teleport::new(number, at));
     number
 }
 
 fn say(world: &mut World, player: u32, event: &str, args: Vec<Value>) {
-    assert!(world.receive_event(player, event.to_owned(), Args(args)));
+    assert!(world.apply(input::Event::new(player, event, Args(args))));
 }
 
 /// Steps, with this input for a player in every tick.
 fn steps(world: &mut World, player: u32, first: u32, count: u32, input: CharacterInput) -> Sent {
     let mut sent = Sent::default();
     for seq in first..first + count {
-        world.receive_inputs(player, &[NumberedInput { seq, input }]);
-        world.step();
+        world.apply(input::Controls::new(player, [NumberedInput { seq, input }]));
+        world.apply(input::Step);
         sent.take(world);
     }
     sent
@@ -157,9 +157,9 @@ fn the_rate_of_fire_is_the_weapons_however_many_inputs_come() {
             .collect();
         seq += 100;
         for _ in 0..3 {
-            flooded.receive_inputs(eve, &batch);
+            flooded.apply(input::Controls::new(eve, batch.iter().copied()));
         }
-        flooded.step();
+        flooded.apply(input::Step);
         sent.take(&mut flooded);
     }
     assert_eq!(sent.launches, honest, "a flood of inputs fires no faster");
@@ -172,7 +172,7 @@ fn neither_reconnecting_nor_changing_weapons_makes_it_faster() {
     let mut sent = Sent::default();
     for round in 0..120 {
         if round % 2 == 0 {
-            world.reconnect(eve);
+            world.apply(input::Reconnect { player: eve });
         }
         if round % 20 == 0 {
             say(&mut world, eve, "Take", vec![Value::Nil]);
@@ -254,8 +254,11 @@ fn the_dead_neither_fire_nor_walk_nor_are_hit_until_they_are_born_again() {
     // Ben shoots at where she lies, and the shots fly on.
     let back = fire(core::f32::consts::PI, -0.05);
     for seq in 1..20 {
-        world.receive_inputs(ben, &[NumberedInput { seq, input: back }]);
-        world.step();
+        world.apply(input::Controls::new(
+            ben,
+            [NumberedInput { seq, input: back }],
+        ));
+        world.apply(input::Step);
     }
     let mut sent = Sent::default();
     sent.take(&mut world);
@@ -282,9 +285,10 @@ fn aimed(way_ms: u32) -> (usize, usize) {
     let (ada, ben) = (run.join("Ada"), run.join("Ben"));
     run.for_ms(1_000);
     let (shooter, runner) = (run.number(ada), run.number(ben));
-    run.world_mut().teleport(shooter, Vec3::new(0.0, 0.1, 0.0));
     run.world_mut()
-        .teleport(runner, Vec3::new(-3.0, 0.1, -15.0));
+        .apply(input::Teleport::new(shooter, Vec3::new(0.0, 0.1, 0.0)));
+    run.world_mut()
+        .apply(input::Teleport::new(runner, Vec3::new(-3.0, 0.1, -15.0)));
     run.for_ms(1_500);
     let rail = Args(vec![Value::String("Rail".into())]);
     run.client_mut(ada).fire_server("Take".into(), rail);
@@ -398,10 +402,10 @@ fn who_comes_later_sees_what_is_in_the_air_and_too_much_is_refused() {
     say(&mut world, ada, "Volley", vec![Value::Number(1_000.0)]);
     let sent = steps(&mut world, ada, 1, 5, CharacterInput::default());
     assert_eq!((world.projectiles(), sent.launches), (1_000, 1_000));
-    let ben = world.join("id_Ben".into(), "Ben".into());
+    let ben = world.apply(input::Join::new("id_Ben", "Ben"));
     let mut received = 0;
     for _ in 0..15 {
-        world.step();
+        world.apply(input::Step);
         for outgoing in world.take_outbox() {
             if let ServerMessage::ProjectileLaunch(all) = outgoing.message
                 && outgoing.to == Some(ben)
@@ -420,7 +424,7 @@ fn who_comes_later_sees_what_is_in_the_air_and_too_much_is_refused() {
         .any(|l| l.message.contains("shots in flight"));
     assert!(refused, "{complaints:?}");
     for _ in 0..300 {
-        world.step();
+        world.apply(input::Step);
     }
     assert_eq!(world.projectiles(), 0, "all of them end");
 }
@@ -445,7 +449,10 @@ fn a_session_with_shots_is_replayed_to_the_same_hashes() {
         run.steer(ben, fire(turn as f32 * -0.4, -0.1));
         let said = run.number(ada);
         // A log line now and then; too many are refused, and not recorded.
-        let _ = run.world_mut().receive_chat(said, "hello");
+        let _ = run.world_mut().apply(input::Chat {
+            player: said,
+            text: "hello".into(),
+        });
         run.for_ms(200);
     }
     run.world_mut().end_recording(Ending::Complete);

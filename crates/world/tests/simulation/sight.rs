@@ -8,7 +8,7 @@ use frolic_protocol::projectile::{Launch, ProjectileHit};
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_sim::Vec3;
 use frolic_sim::random::Random;
-use frolic_world::{InterestPolicy, JsonView, PlayerNumber, World, WorldOptions};
+use frolic_world::{InterestPolicy, JsonView, PlayerNumber, World, WorldOptions, input};
 use serde_json::Value as Json;
 
 use crate::harness::package;
@@ -53,9 +53,9 @@ fn world(radius: Option<f32>, tick_hz: u32) -> World {
 }
 
 pub fn join(world: &mut World, name: &str, at: [f32; 3]) -> PlayerNumber {
-    let number = world.join(format!("id_{name}"), name.to_owned());
-    world.step();
-    world.teleport(number, at.into());
+    let number = world.apply(input::Join::new(format!("id_{name}"), name));
+    world.apply(input::Step);
+    world.apply(input::Teleport::new(number, at));
     number
 }
 
@@ -66,7 +66,7 @@ fn fire(world: &mut World, player: PlayerNumber, weapon: &str, from: Vec3, towar
         Value::Vector(from.to_array()),
         Value::Vector((towards - from).normalize().to_array()),
     ];
-    assert!(world.receive_event(player, "Fire".into(), Args(args)));
+    assert!(world.apply(input::Event::new(player, "Fire", Args(args))));
 }
 
 /// The shots announced to one player, and the player's position at that time.
@@ -83,7 +83,7 @@ pub fn feet(world: &World, player: PlayerNumber) -> Vec3 {
 }
 
 fn step(world: &mut World, received: &mut AllReceived) {
-    world.step();
+    world.apply(input::Step);
     for outgoing in world.take_outbox() {
         let Some(player) = outgoing.to else {
             continue;
@@ -264,7 +264,7 @@ fn a_shot_of_a_handler_is_sent_in_the_next_tick() {
         let beside = join(&mut world, "Ben", [10.0, 0.1, 0.0]);
         let mut received = AllReceived::new();
         let up = [Vec3::new(5.0, 2.0, 5.0), Vec3::Y].map(|v| Value::Vector(v.to_array()));
-        assert!(world.receive_event(shooter, "After".into(), Args(up.to_vec())));
+        assert!(world.apply(input::Event::new(shooter, "After", Args(up.to_vec()))));
         let muzzle = Vec3::new(0.0, 1.0, -2.0);
         fire(&mut world, shooter, "Fast", muzzle, muzzle - Vec3::Y);
         for _ in 0..4 {
@@ -335,7 +335,7 @@ fn a_removed_shot_is_sent_to_the_clients_that_knew_it() {
     step(&mut world, &mut received);
     let id = received[&shooter].launches[0].0.id;
     let remove = Args(vec![Value::Number(f64::from(id))]);
-    assert!(world.receive_event(shooter, "Remove".into(), remove));
+    assert!(world.apply(input::Event::new(shooter, "Remove", remove)));
     step(&mut world, &mut received);
     step(&mut world, &mut received);
     assert_eq!(counts(&received, shooter), (1, 1));
@@ -363,7 +363,7 @@ fn a_json_snapshot_has_own_shots_and_those_in_sight() {
             muzzle,
             Vec3::new(0.0, 1.0, -100.0),
         );
-        world.step();
+        world.apply(input::Step);
         let shots = |world: &World| {
             [shooter, beside].map(|player| {
                 let all = snapshot(world, &mut JsonView::new(player));
@@ -373,7 +373,7 @@ fn a_json_snapshot_has_own_shots_and_those_in_sight() {
         };
         assert_eq!(shots(&world), [1, 1], "radius {radius:?}");
         for _ in 0..12 {
-            world.step();
+            world.apply(input::Step);
         }
         assert_eq!(shots(&world), wanted, "60 m away, radius {radius:?}");
     }

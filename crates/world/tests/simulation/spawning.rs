@@ -4,7 +4,7 @@
 use frolic_package::Package;
 use frolic_script::LogLevel;
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
 use crate::harness::package;
 
@@ -53,10 +53,10 @@ fn run(game: &Package) -> Outcome {
         ..WorldOptions::default()
     };
     let mut world = World::load(game, options).expect("it loads");
-    world.join("client_Ada".into(), "Ada".into());
+    world.apply(input::Join::new("client_Ada", "Ada"));
     let mut logs = Vec::new();
     for _ in 0..100 {
-        world.step();
+        world.apply(input::Step);
         logs.extend(world.take_logs());
     }
     assert!(
@@ -123,7 +123,7 @@ fn bodies_inside_each_other_are_refused_whether_spawned_or_moved_there() {
         print('put', count(function(i) local ball = World.Spawn('Ball', Vector3.new(i * 2, 20, 0)) ball.Position = Vector3.new(0, 10, 0) end))";
     let game = game("", flood);
     let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
-    world.step();
+    world.apply(input::Step);
     let said: Vec<String> = world.take_logs().into_iter().map(|l| l.message).collect();
     let [made, put] = said.as_slice() else {
         panic!("{said:?}");
@@ -166,7 +166,7 @@ fn a_prefab_with_children_is_spawned_as_a_whole() {
         ],
     );
     let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
-    world.step();
+    world.apply(input::Step);
     let logs: Vec<String> = world
         .take_logs()
         .into_iter()

@@ -11,9 +11,9 @@ use frolic_scene::Limits;
 use frolic_script::LogLevel;
 use frolic_sim::Vec3;
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{CastRefusal, InterestPolicy, World, WorldOptions};
+use frolic_world::{CastRefusal, InterestPolicy, World, WorldOptions, input};
 
-use crate::harness::Run;
+use crate::harness::{Run, cast};
 use crate::network::Quality;
 
 const SCENE: &str = r#"{"format": 1, "prefabs": {"Flame": {"components": {
@@ -72,7 +72,7 @@ fn a_cast_changes_the_world_and_is_sent_to_all_players() {
     run.for_ms(500);
     let number = run.number(ada);
     run.world_mut()
-        .cast(number, "fire", None, at(BARREL))
+        .apply(cast(number, "fire", None, at(BARREL)))
         .expect("Ada may");
     run.for_ms(200);
     assert!(
@@ -126,15 +126,16 @@ fn a_cast_is_not_sent_to_players_who_see_neither_caster_nor_target() {
         (far, [40.0, 0.6, 20.0]),
     ] {
         let number = run.number(peer);
-        run.world_mut().teleport(number, Vec3::from(place));
+        run.world_mut()
+            .apply(input::Teleport::new(number, Vec3::from(place)));
     }
     run.for_ms(300);
     let number = run.number(ada);
     run.world_mut()
-        .cast(number, "fire", None, at(BARREL))
+        .apply(cast(number, "fire", None, at(BARREL)))
         .expect("Ada may");
     run.world_mut()
-        .cast_from_outside("user_9", "fire", None, at([45.0, 1.0, 25.0]))
+        .apply(cast("user_9", "fire", None, at([45.0, 1.0, 25.0])))
         .expect("so may a visitor");
     run.for_ms(200);
     let targets = [ada, beside, behind, far].map(|peer| {
@@ -147,12 +148,14 @@ fn a_cast_is_not_sent_to_players_who_see_neither_caster_nor_target() {
 #[test]
 fn a_cast_is_refused_with_its_reason() {
     let mut world = World::load(&game(true), WorldOptions::default()).expect("it loads");
-    let ada = world.join("user_1".into(), "Ada".into());
+    let ada = world.apply(input::Join::new("user_1", "Ada"));
     for _ in 0..30 {
-        world.step();
+        world.apply(input::Step);
     }
     let refused = |world: &mut World, spell: &str, params: Args| {
-        let refusal = world.cast(ada, spell, None, params).expect_err("refused");
+        let refusal = world
+            .apply(cast(ada, spell, None, params))
+            .expect_err("refused");
         assert!(!refusal.to_string().is_empty());
         refusal.code()
     };
@@ -166,25 +169,25 @@ fn a_cast_is_refused_with_its_reason() {
         [("target".to_owned(), Value::Bool(true))].into(),
     )]);
     assert_eq!(refused(&mut world, "fire", nowhere), "spell_target");
-    let other = world.cast(ada, "fire", Some("another"), at(BARREL));
+    let other = world.apply(cast(ada, "fire", Some("another"), at(BARREL)));
     assert!(matches!(other, Err(CastRefusal::NoSuchSpell(_))));
-    let stranger = world.cast(99, "fire", None, at(BARREL));
+    let stranger = world.apply(cast(99, "fire", None, at(BARREL)));
     assert_eq!(stranger, Err(CastRefusal::NoSuchPlayer));
     // Refused casts cost nothing; this is the first that does.
     world
-        .cast(ada, "fire", None, Args(vec![]))
+        .apply(cast(ada, "fire", None, Args(vec![])))
         .expect("where Ada looks");
     assert_eq!(refused(&mut world, "fire", at(BARREL)), "spell_cooldown");
     for _ in 0..3 {
         for _ in 0..125 {
-            world.step();
+            world.apply(input::Step);
         }
-        if world.cast(ada, "fire", None, at(BARREL)).is_err() {
+        if world.apply(cast(ada, "fire", None, at(BARREL))).is_err() {
             break;
         }
     }
-    assert_eq!(world.cast(ada, "broken", None, at(BARREL)), Ok(()));
-    world.step();
+    assert_eq!(world.apply(cast(ada, "broken", None, at(BARREL))), Ok(()));
+    world.apply(input::Step);
     let logs = world.take_logs();
     let fizzled = |line: &&frolic_script::ScriptLog| {
         line.level == LogLevel::Error && line.script == "spells/broken/spell.luau"
@@ -192,8 +195,8 @@ fn a_cast_is_refused_with_its_reason() {
     assert!(logs.iter().any(|line| fizzled(&line)), "{logs:?}");
 
     let mut strict = World::load(&game(false), WorldOptions::default()).expect("it loads");
-    let ada = strict.join("user_1".into(), "Ada".into());
-    let refusal = strict.cast(ada, "fire", None, at(BARREL));
+    let ada = strict.apply(input::Join::new("user_1", "Ada"));
+    let refusal = strict.apply(cast(ada, "fire", None, at(BARREL)));
     assert_eq!(refusal, Err(CastRefusal::NotAllowed));
 }
 
@@ -205,13 +208,13 @@ fn casts_are_part_of_a_replay() {
         ..WorldOptions::default()
     };
     let mut world = World::load(&package, options).expect("it loads");
-    let ada = world.join("user_1".into(), "Ada".into());
+    let ada = world.apply(input::Join::new("user_1", "Ada"));
     let mut recording = Vec::new();
     for tick in 0..400 {
         if tick % 50 == 20 {
-            let _ = world.cast(ada, "fire", None, at(BARREL));
+            let _ = world.apply(cast(ada, "fire", None, at(BARREL)));
         }
-        world.step();
+        world.apply(input::Step);
         recording.extend(world.take_recording());
     }
     world.end_recording(Ending::Complete);

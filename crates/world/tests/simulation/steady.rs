@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use frolic_protocol::NumberedInput;
-use frolic_world::{Delivery, JsonView, World, WorldOptions};
+use frolic_world::{Delivery, JsonView, World, WorldOptions, input};
 use serde_json::Value as Json;
 
 use crate::harness::{Run, package, walk};
@@ -55,7 +55,7 @@ fn balls(scripts: &[(&str, &str)]) -> frolic_package::Package {
 fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usize) {
     let mut run = Run::new(game, 1, Quality::GOOD);
     run.delivery = delivery;
-    let ben = run.world_mut().join("b".into(), "Ben".into());
+    let ben = run.world_mut().apply(input::Join::new("b", "Ben"));
     let walker = run.world().entity_of(ben).expect("he is here");
     run.for_ms(3_000);
     let ada = run.join("Ada");
@@ -65,7 +65,7 @@ fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usiz
         let input = walk(at as f32 * 1e-3);
         let seq = at / SAMPLE_MS + 1;
         run.world_mut()
-            .receive_inputs(ben, &[NumberedInput { seq, input }]);
+            .apply(input::Controls::new(ben, [NumberedInput { seq, input }]));
         run.for_ms(SAMPLE_MS);
         let state = run
             .client(ada)
@@ -121,8 +121,8 @@ fn the_cost_of_a_single_cell_delays_no_near_player() {
 #[test]
 fn near_players_are_not_delayed_for_a_json_client() {
     let mut world = World::load(&ball_park(), WorldOptions::default()).expect("it loads");
-    let ada = world.join("a".into(), "Ada".into());
-    let ben = world.join("b".into(), "Ben".into());
+    let ada = world.apply(input::Join::new("a", "Ada"));
+    let ben = world.apply(input::Join::new("b", "Ben"));
     let walker = u64::from(world.entity_of(ben).expect("he is here"));
     let mut view = JsonView::new(ada);
     let mut acks: Vec<(u32, u32)> = Vec::new();
@@ -130,8 +130,11 @@ fn near_players_are_not_delayed_for_a_json_client() {
     let (mut received, mut longest, mut new_sent) = (0, 0, 0);
     for tick in 1..=WATCHED_MS * 60 / 1000 {
         let input = walk(tick as f32 / 60.0);
-        world.receive_inputs(ben, &[NumberedInput { seq: tick, input }]);
-        world.step();
+        world.apply(input::Controls::new(
+            ben,
+            [NumberedInput { seq: tick, input }],
+        ));
+        world.apply(input::Step);
         world.collect_changes();
         acks.retain(|(due, acked)| {
             if *due <= tick {

@@ -11,7 +11,7 @@ use frolic_sim::Vec3;
 use frolic_sim::random::Random;
 use frolic_terrain::{Material, Terrain};
 use frolic_world::replay::RecordOptions;
-use frolic_world::{World, WorldOptions, marks_of};
+use frolic_world::{World, WorldOptions, input, marks_of};
 
 use crate::harness::{Run, package, walk};
 use crate::network::Quality;
@@ -158,18 +158,24 @@ fn the_history_makes_the_same_ground() {
         "Terrain.Sphere(Vector3.new(20, 8, 20), 4, nil) World.Terraform({op = 'add', center = Vector3.new(-30, 10, 0), radius = 3, material = 'brick'})",
     )]);
     let mut world = World::load(&game, WorldOptions::default()).unwrap();
-    let player = world.join("ada".into(), "Ada".into());
+    let player = world.apply(input::Join::new("ada", "Ada"));
     let mut ops = world.take_ops();
     let mut random = Random::new(5);
     for _ in 0..200 {
-        world.step();
+        world.apply(input::Step);
         let center = [
             random.range(-6.0, 6.0),
             random.range(5.0, 10.0),
             random.range(-6.0, 6.0),
         ];
-        let _ = world.terraform(player, &dig(center, 1.5));
-        let _ = world.terraform(player, &add(center.map(|at| at + 1.0), 1.0));
+        let _ = world.apply(input::Terraform {
+            by: player.into(),
+            op: dig(center, 1.5),
+        });
+        let _ = world.apply(input::Terraform {
+            by: player.into(),
+            op: add(center.map(|at| at + 1.0), 1.0),
+        });
         ops.extend(world.take_ops());
     }
     assert!(ops.len() > 30, "{} operations", ops.len());
@@ -192,20 +198,28 @@ fn the_history_makes_the_same_ground() {
 fn a_world_that_was_stored_is_made_again() {
     let game = game(&[]);
     let mut world = World::load(&game, WorldOptions::default()).unwrap();
-    let player = world.join("ada".into(), "Ada".into());
+    let player = world.apply(input::Join::new("ada", "Ada"));
     let mut random = Random::new(6);
     let mut saved = SavedWorld::default();
     for tick in 0..400 {
-        world.step();
+        world.apply(input::Step);
         let center = [
             random.range(-6.0, 6.0),
             random.range(3.0, 11.0),
             random.range(-6.0, 6.0),
         ];
-        let _ = world.terraform(player, &dig(center, 1.5));
-        let _ = world.terraform(player, &add(center.map(|at| at + 1.0), 1.0));
+        let _ = world.apply(input::Terraform {
+            by: player.into(),
+            op: dig(center, 1.5),
+        });
+        let _ = world.apply(input::Terraform {
+            by: player.into(),
+            op: add(center.map(|at| at + 1.0), 1.0),
+        });
         saved.ops.extend(world.take_ops());
-        world.ops_persisted(saved.newest());
+        world.apply(input::OpsPersisted {
+            up_to: saved.newest(),
+        });
         if tick == 200 {
             saved.checkpoint = world.checkpoint();
             saved.ops.clear();
@@ -252,17 +266,27 @@ fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
         World::load(&game, options).unwrap()
     };
     let mut world = load(&SavedWorld::default());
-    let player = world.join("ada".into(), "Ada".into());
-    world.step();
+    let player = world.apply(input::Join::new("ada", "Ada"));
+    world.apply(input::Step);
     let terraform = |world: &mut World, op: TerrainOp| {
-        assert!(world.terraform(player, &op).unwrap().is_some());
+        assert!(
+            world
+                .apply(input::Terraform {
+                    by: player.into(),
+                    op: op.clone()
+                })
+                .unwrap()
+                .is_some()
+        );
         let ops = world.take_ops();
-        world.ops_persisted(world.newest_op());
+        world.apply(input::OpsPersisted {
+            up_to: world.newest_op(),
+        });
         ops
     };
     terraform(&mut world, dig([3.5, 7.5, 3.5], 0.5));
     let checkpoint = world.checkpoint();
-    world.clear("ada").unwrap();
+    world.apply(input::Clear { by: "ada".into() }).unwrap();
     let ops = terraform(&mut world, dig([6.5, 7.5, 3.5], 0.5));
     assert_eq!(ops.len(), 2);
 
@@ -293,13 +317,18 @@ fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
 #[test]
 fn edits_are_not_sent_before_they_are_persisted() {
     let mut world = World::load(&game(&[]), WorldOptions::default()).unwrap();
-    let player = world.join("ada".into(), "Ada".into());
+    let player = world.apply(input::Join::new("ada", "Ada"));
     for _ in 0..60 {
-        world.step();
+        world.apply(input::Step);
     }
     world.take_outbox();
-    world.terraform(player, &dig([3.5, 7.5, 0.5], 0.5)).unwrap();
-    world.step();
+    world
+        .apply(input::Terraform {
+            by: player.into(),
+            op: dig([3.5, 7.5, 0.5], 0.5),
+        })
+        .unwrap();
+    world.apply(input::Step);
     let applied = |world: &mut World| {
         let outbox = world.take_outbox();
         outbox
@@ -312,7 +341,7 @@ fn edits_are_not_sent_before_they_are_persisted() {
     assert_eq!(applied(&mut world), None);
     assert!(world.terrain_versions().is_empty());
     let ops = world.take_ops();
-    world.ops_persisted(ops[0].seq);
+    world.apply(input::OpsPersisted { up_to: ops[0].seq });
     let sent = applied(&mut world).unwrap();
     assert_eq!((sent.seq, sent.chunks[0].version), (1, 1));
     assert_eq!(world.terrain_versions(), sent.chunks);
@@ -370,7 +399,8 @@ fn requests_beyond_the_rules_are_refused() {
 
     // Near the protected west.
     let number = run.number(ada);
-    run.world_mut().teleport(number, Vec3::new(-7.5, 8.0, 0.5));
+    run.world_mut()
+        .apply(input::Teleport::new(number, Vec3::new(-7.5, 8.0, 0.5)));
     run.for_ms(300);
     run.client_mut(ada).terraform(dig([-10.5, 7.5, 0.5], 0.5));
     run.for_ms(200);
@@ -502,7 +532,7 @@ fn a_recorded_session_of_digging_repeats() {
         ..WorldOptions::default()
     };
     let mut world = World::load(&game, options).unwrap();
-    let player = world.join("ada".into(), "Ada".into());
+    let player = world.apply(input::Join::new("ada", "Ada"));
     let mut random = Random::new(9);
     for tick in 0..300 {
         if tick % 4 == 0 {
@@ -511,11 +541,14 @@ fn a_recorded_session_of_digging_repeats() {
                 random.range(5.0, 10.0),
                 random.range(-6.0, 6.0),
             ];
-            let _ = world.terraform(player, &dig(center, 1.5));
+            let _ = world.apply(input::Terraform {
+                by: player.into(),
+                op: dig(center, 1.5),
+            });
         }
-        world.step();
+        world.apply(input::Step);
         if let Some(newest) = world.take_ops().last() {
-            world.ops_persisted(newest.seq);
+            world.apply(input::OpsPersisted { up_to: newest.seq });
         }
         world.take_outbox();
     }
@@ -531,8 +564,13 @@ fn worlds_without_terrain_say_so() {
     let scene =
         r#"{"format": 1, "entities": [{"id": 1, "name": "S", "components": {"SpawnPoint": {}}}]}"#;
     let mut world = World::load(&package(scene, &[]), WorldOptions::default()).unwrap();
-    let player = world.join("ada".into(), "Ada".into());
-    let error = world.terraform(player, &dig([0.0; 3], 1.0)).unwrap_err();
+    let player = world.apply(input::Join::new("ada", "Ada"));
+    let error = world
+        .apply(input::Terraform {
+            by: player.into(),
+            op: dig([0.0; 3], 1.0),
+        })
+        .unwrap_err();
     assert_eq!(error.code(), "no_terrain");
     assert!(world.with_terrain(|_| ()).is_none());
 }

@@ -2,7 +2,7 @@
 //! entity and speed, whatever handlers do inside.
 
 use frolic_script::LogLevel;
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
 use crate::harness::package;
 
@@ -41,9 +41,9 @@ fn run(source: &str) {
     let source = format!("{WATCH}\n{source}\nprint(\"done\")");
     let game = package(SCENE, &[("scripts/ServerScriptService/Test.luau", &source)]);
     let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
-    world.join("user_1".into(), "Ada".into());
+    world.apply(input::Join::new("user_1", "Ada"));
     for _ in 0..600 {
-        world.step();
+        world.apply(input::Step);
         for line in world.take_logs() {
             assert_ne!(line.level, LogLevel::Error, "{}", line.message);
             if line.message == "done" {

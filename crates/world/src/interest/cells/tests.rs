@@ -10,7 +10,7 @@ use frolic_sim::{Buttons, CharacterInput};
 
 use super::*;
 use crate::interest::{ClientView, Delivery};
-use crate::world::{World, WorldOptions};
+use crate::world::{World, WorldOptions, input};
 
 #[test]
 fn old_versions_are_found_whether_or_not_something_moved_in_every_tick() {
@@ -166,7 +166,7 @@ fn what_fifty_clients_see_is_encoded_once() {
     for delivery in [Delivery::Ordered, Delivery::Lossy] {
         let mut world = World::load(&meadow(), WorldOptions::default()).expect("it loads");
         let join = |n: u32| {
-            let number = world.join(format!("id_{n}"), format!("Player {n}"));
+            let number = world.apply(input::Join::new(format!("id_{n}"), format!("Player {n}")));
             ClientView::new(number, delivery)
         };
         let mut views: Vec<ClientView> = (0..50).map(join).collect();
@@ -176,9 +176,12 @@ fn what_fifty_clients_see_is_encoded_once() {
                 // In circles over some cells, with every player in sight.
                 let yaw = view.player() as f32 * 0.7 + seq as f32 * 0.05;
                 let input = CharacterInput::new(0.0, 1.0, yaw, 0.0, Buttons::default());
-                world.receive_inputs(view.player(), &[NumberedInput { seq, input }]);
+                world.apply(input::Controls::new(
+                    view.player(),
+                    [NumberedInput { seq, input }],
+                ));
             }
-            world.step();
+            world.apply(input::Step);
             world.take_outbox();
             world.collect_changes();
             if !world.update_is_due(views[0].player()) {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::resume::SentLog;
 use frolic_protocol::{Args, ServerMessage, Welcome, packet};
-use frolic_world::{ClientView, TerrainView};
+use frolic_world::{ClientView, TerrainView, input};
 
 use super::{Peer, Run, sha256};
 use crate::network::Lane;
@@ -45,7 +45,10 @@ impl Run {
     /// character stays.
     pub fn disconnect(&mut self, peer: usize) {
         let number = self.peers[peer].number;
-        self.world.set_connected(number, false);
+        self.world.apply(input::Connected {
+            player: number,
+            connected: false,
+        });
         let peer = &mut self.peers[peer];
         peer.online = false;
         peer.greeted = false;
@@ -70,8 +73,11 @@ impl Run {
     /// Gives a player back to the client whose receive count is `received`.
     pub(super) fn resume(&mut self, peer: usize, received: Option<u32>) {
         let number = self.peers[peer].number;
-        self.world.reconnect(number);
-        self.world.set_connected(number, true);
+        self.world.apply(input::Reconnect { player: number });
+        self.world.apply(input::Connected {
+            player: number,
+            connected: true,
+        });
         let peer_now = &mut self.peers[peer];
         peer_now.view = ClientView::new(number, peer_now.delivery);
         peer_now.terrain = TerrainView::new(number);

@@ -4,7 +4,7 @@ use frolic_package::Package;
 use frolic_protocol::npc::NpcState;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, input};
 
 use super::{Stage, boxed, game, guard};
 use crate::harness::Run;
@@ -37,18 +37,18 @@ fn five_hundred_take_turns_and_the_same_inputs_give_the_same_hash() {
     let play = || {
         let mut world = World::load(&crowd(), WorldOptions::default()).expect("it loads");
         for at in 0..50 {
-            let number = world.join(format!("client_{at}"), format!("P{at}"));
+            let number = world.apply(input::Join::new(format!("client_{at}"), format!("P{at}")));
             let place = Vec3::new(
                 (at % 10) as f32 * 9.0 - 40.0,
                 0.0,
                 (at / 10) as f32 * 14.0 - 30.0,
             );
-            world.teleport(number, place);
+            world.apply(input::Teleport::new(number, place));
         }
         let (mut most, mut sum) = (0, 0);
         let mut hashes = Vec::new();
         for tick in 0..240 {
-            world.step();
+            world.apply(input::Step);
             most = most.max(world.npc_rays());
             sum += world.npc_rays();
             if tick % 40 == 0 {

@@ -2,6 +2,7 @@
 
 use frolic_protocol::npc::NpcState;
 use frolic_sim::Vec3;
+use frolic_world::input;
 
 use super::{Stage, boxed, guard, near, near_home};
 
@@ -91,7 +92,9 @@ fn gives_up_what_it_cannot_reach_and_never_stands_there_for_ever() {
         guard.position.z > -6.5 && guard.position.y < 1.0,
         "{guard:?}"
     );
-    stage.world.teleport(ada, Vec3::new(0.0, 0.0, 50.0));
+    stage
+        .world
+        .apply(input::Teleport::new(ada, Vec3::new(0.0, 0.0, 50.0)));
     stage.until(30.0, "back", |guard| guard.state == NpcState::Idle);
     assert!(near_home(&stage), "{:?}", stage.guard());
     // Walled in on its way back: it calms down where it is.

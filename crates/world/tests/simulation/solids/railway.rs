@@ -8,7 +8,7 @@ use frolic_protocol::EntityState;
 use frolic_protocol::entity::flags;
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
-use frolic_world::{Delivery, InterestPolicy};
+use frolic_world::{Delivery, InterestPolicy, input};
 
 use super::check;
 use crate::harness::{Run, package};
@@ -70,7 +70,8 @@ fn networks() -> impl Iterator<Item = (u64, Quality, Delivery)> {
 
 fn place(run: &mut Run, player: usize, x: f32, z: f32) {
     let number = run.number(player);
-    run.world_mut().teleport(number, Vec3::new(x, 0.1, z));
+    run.world_mut()
+        .apply(input::Teleport::new(number, Vec3::new(x, 0.1, z)));
 }
 
 /// Runs along the rails, eastwards.
@@ -291,11 +292,11 @@ fn the_new_position_is_not_sent() {
         },
     )
     .expect("the world loads");
-    let player = world.join("p".into(), "P".into());
+    let player = world.apply(input::Join::new("p", "P"));
     let mut view = frolic_world::ClientView::new(player, Delivery::Ordered);
     let mut sent: Vec<EntityState> = Vec::new();
     for _ in 0..60 {
-        world.step();
+        world.apply(input::Step);
         world.collect_changes();
         if world.update_is_due(player) {
             world.snapshot(&mut view, 0, &mut |packet| {

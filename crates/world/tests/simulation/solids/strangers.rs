@@ -1,7 +1,7 @@
 //! What JSON clients receive about scene parts that come and go.
 
 use frolic_sim::Vec3;
-use frolic_world::{InterestPolicy, JsonView, PlayerNumber, World, WorldOptions};
+use frolic_world::{InterestPolicy, JsonView, PlayerNumber, World, WorldOptions, input};
 
 use super::railway::{CART, OFF, THERE_AND_BACK, railway};
 
@@ -24,7 +24,7 @@ enum Cart {
 
 impl Stranger {
     fn new(world: &mut World, acknowledges: bool) -> Self {
-        let player = world.join("s".into(), "Stranger".into());
+        let player = world.apply(input::Join::new("s", "Stranger"));
         Self {
             player,
             view: JsonView::new(player),
@@ -34,12 +34,12 @@ impl Stranger {
     }
 
     fn goes_to(&self, world: &mut World, x: f32) {
-        world.teleport(self.player, Vec3::new(x, 0.1, 0.0));
+        world.apply(input::Teleport::new(self.player, Vec3::new(x, 0.1, 0.0)));
     }
 
     fn looks_on(&mut self, world: &mut World, seconds: u32) {
         for _ in 0..seconds * 60 {
-            world.step();
+            world.apply(input::Step);
             world.collect_changes();
             if !world.update_is_due(self.player) {
                 continue;
@@ -83,7 +83,7 @@ fn a_client_that_joins_later_learns_that_a_part_left_its_scene_place() {
     for acknowledges in [true, false] {
         let mut world = world(OFF);
         for _ in 0..8 * 60 {
-            world.step();
+            world.apply(input::Step);
             world.collect_changes();
         }
         let mut stranger = Stranger::new(&mut world, acknowledges);
