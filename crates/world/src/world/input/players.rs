@@ -286,7 +286,7 @@ impl Effect for Dress {
 }
 
 /// Moves a player next to another, who invited them. The outcome is false, and
-/// nobody moves, if there is no free place.
+/// the player stays, if there is no free place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beside {
     /// The player.
