@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use frolic_client::{Client, ClientEvent};
+use anyhow::{Context, Result, anyhow, bail};
+use frolic_client::{Client, ClientEvent, NextStep, ReconnectPolicy};
 use frolic_protocol::ClientMessage;
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use futures_util::{SinkExt, StreamExt};
@@ -18,7 +18,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use crate::behaviour::Behaviour;
 use crate::cache::ScriptCache;
-use crate::door::Door;
+use crate::door::{Door, Entry, Place};
 use crate::outcome::{Kind, Outcome};
 
 /// State shared by all bots.
@@ -39,10 +39,6 @@ pub struct BotSettings {
     pub cache: Option<ScriptCache>,
 }
 
-/// A lost connection is tried to get back for this long.
-const RETURN_WITHIN: Duration = Duration::from_secs(60);
-const RETURN_EVERY: Duration = Duration::from_millis(500);
-
 /// Joins, plays until asked to leave, and returns its figures. A lost
 /// connection is resumed, as a browser would.
 pub async fn run(
@@ -59,6 +55,8 @@ pub async fn run(
         behaviour: Behaviour::new(u64::from(settings.number) + 1, settings.roam_m),
         settings,
         client: Client::new(),
+        policy: ReconnectPolicy::default(),
+        name: name.clone(),
         joined: Some(joined),
         phase,
         began,
@@ -73,29 +71,12 @@ pub async fn run(
         }
         bot.client
             .handshake(entry.ticket.take(), None, Some(name.clone()));
+        bot.policy.connected(bot.client.resume_token().is_some());
         let cause = match bot.play(socket).await? {
             End::Leaving => return Ok(bot.outcome()),
             End::Lost(cause) => cause,
         };
-        let lost = Instant::now();
-        (entry, socket) = loop {
-            tokio::time::sleep(RETURN_EVERY).await;
-            let Some(place) = &entry.place else {
-                bail!(cause);
-            };
-            let again = async {
-                let entry = door.enter_again(&http, place).await?;
-                let socket = connect(&entry.address).await?;
-                anyhow::Ok((entry, socket))
-            };
-            match again.await {
-                Ok(again) => break again,
-                Err(error) if lost.elapsed() > RETURN_WITHIN => {
-                    return Err(error.context(cause));
-                }
-                Err(error) => tracing::debug!(%error, "not back yet"),
-            }
-        };
+        (entry, socket) = bot.come_back(&door, &http, entry.place, cause).await?;
         bot.lose();
     }
 }
@@ -111,6 +92,8 @@ enum End {
 struct Bot {
     settings: BotSettings,
     client: Client,
+    policy: ReconnectPolicy,
+    name: String,
     behaviour: Behaviour,
     joined: Option<mpsc::Sender<u32>>,
     phase: watch::Receiver<Phase>,
@@ -182,7 +165,7 @@ impl Bot {
 
     async fn receive(&mut self, bytes: &[u8]) -> Result<()> {
         self.client.receive(bytes, self.now_ms())?;
-        watch_events(&mut self.client, self.settings.cache.as_ref())?;
+        self.watch_events()?;
         let stats = self.client.stats(self.now_ms());
         if stats.snapshots <= self.seen.snapshots {
             return Ok(());
@@ -204,6 +187,70 @@ impl Bot {
             last: Some(now),
         };
         Ok(())
+    }
+
+    fn watch_events(&mut self) -> Result<()> {
+        while let Some(event) = self.client.take_event() {
+            if let Some(cache) = &self.settings.cache {
+                cache.follow(&mut self.client, &event);
+            }
+            match event {
+                ClientEvent::Welcome(_) => self.policy.welcomed(),
+                ClientEvent::Error { code, message } => {
+                    tracing::debug!(%code, %message, "bot");
+                    self.policy.error(&code, &message);
+                }
+                ClientEvent::Kick { reason } => {
+                    if let Some(ending) = self.policy.kicked(&reason) {
+                        bail!(ending);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Connects again after a loss, as a browser would.
+    async fn come_back(
+        &mut self,
+        door: &Door,
+        http: &reqwest::Client,
+        place: Option<Place>,
+        cause: String,
+    ) -> Result<(Entry, Socket)> {
+        let mut next = self.policy.closed(&cause, false, self.now_ms());
+        let mut last_error = anyhow!(cause.clone());
+        loop {
+            let entered = match next {
+                NextStep::Return { pause_ms } => {
+                    let Some(place) = &place else {
+                        return Err(last_error);
+                    };
+                    tokio::time::sleep(Duration::from_secs_f64(pause_ms / 1000.0)).await;
+                    door.enter_again(http, place).await
+                }
+                NextStep::JoinAgain => door.enter(http, &self.name).await,
+                NextStep::End { ending } => return Err(last_error.context(ending)),
+            };
+            let again = async {
+                let entry = entered?;
+                let socket = connect(&entry.address).await?;
+                anyhow::Ok((entry, socket))
+            };
+            match again.await {
+                Ok(again) => return Ok(again),
+                Err(error) => {
+                    tracing::debug!(%error, "not back yet");
+                    let mut causes = error.chain();
+                    let refusal = causes.find_map(|cause| cause.downcast_ref::<reqwest::Error>());
+                    let status = refusal.and_then(reqwest::Error::status);
+                    let status = status.map_or(0, |status| status.as_u16());
+                    next = self.policy.failed(status, self.now_ms());
+                    last_error = error.context(cause.clone());
+                }
+            }
+        }
     }
 
     /// One turn at the keys.
@@ -287,18 +334,4 @@ pub async fn connect(address: &str) -> Result<Socket> {
 struct Seen {
     snapshots: u32,
     last: Option<Instant>,
-}
-
-fn watch_events(client: &mut Client, cache: Option<&ScriptCache>) -> Result<()> {
-    while let Some(event) = client.take_event() {
-        if let Some(cache) = cache {
-            cache.follow(client, &event);
-        }
-        match event {
-            ClientEvent::Kick { reason } => bail!("kicked: {reason}"),
-            ClientEvent::Error { code, message } => tracing::debug!(%code, %message, "bot"),
-            _ => {}
-        }
-    }
-    Ok(())
 }

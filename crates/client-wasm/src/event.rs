@@ -149,12 +149,6 @@ pub(crate) enum CoreEvent {
 }
 
 impl CoreEvent {
-    pub(crate) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("plain fields and maps with names as keys are JSON")
-    }
-}
-
-impl CoreEvent {
     /// None for an event that the page does not get.
     pub(crate) fn new(event: ClientEvent) -> Option<Self> {
         Some(match event {
@@ -279,7 +273,7 @@ mod tests {
     use super::*;
 
     fn as_json(event: ClientEvent) -> Json {
-        let text = CoreEvent::new(event).expect("the page gets it").to_json();
+        let text = crate::to_json(&CoreEvent::new(event).expect("the page gets it"));
         serde_json::from_str(&text).expect("an event is JSON")
     }
 

@@ -6,6 +6,7 @@
 
 mod event;
 mod part;
+mod reconnect;
 mod replica;
 mod terrain;
 
@@ -102,7 +103,7 @@ impl ClientCore {
                 _ => None,
             };
             if let Some(event) = CoreEvent::new(event) {
-                return Some(event.to_json());
+                return Some(to_json(&event));
             }
         }
     }
@@ -196,7 +197,7 @@ impl ClientCore {
     /// What is to be fetched, in the order of need, as JSON; after everything that
     /// is cached was offered.
     pub fn missing_scripts(&mut self) -> String {
-        serde_json::to_string(&self.client.scripts().missing()).unwrap_or_default()
+        to_json(&self.client.scripts().missing())
     }
 
     /// Requests these units from the server.
@@ -211,7 +212,7 @@ impl ClientCore {
 
     /// Every script of the world as JSON, after the `scriptList` event.
     pub fn script_list(&mut self) -> Option<String> {
-        serde_json::to_string(self.client.scripts().list()?).ok()
+        Some(to_json(self.client.scripts().list()?))
     }
 
     /// Verified bytecode of a script.
@@ -294,8 +295,13 @@ impl ClientCore {
 
     /// Statistics for the overlay, as JSON.
     pub fn stats(&self, now_ms: f64) -> String {
-        serde_json::to_string(&self.client.stats(now_ms)).unwrap_or_default()
+        to_json(&self.client.stats(now_ms))
     }
+}
+
+/// The JSON of a value of this crate.
+fn to_json(value: &(impl serde::Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("plain fields and maps with names as keys are JSON")
 }
 
 /// Whether a packet was applied; invalid packets raise an exception.

@@ -8,8 +8,8 @@ use frolic_scene::{Color, Light, LightKind, Material, Npc, Pattern, Shape, Trans
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use crate::ClientCore;
 use crate::event::parts::{WireValue, wire_map};
+use crate::{ClientCore, to_json};
 
 #[wasm_bindgen]
 impl ClientCore {
@@ -38,10 +38,6 @@ pub fn parts_of_scene(scene_json: &str) -> Result<String, JsError> {
     let parts = parts.map_err(|cause| JsError::new(&cause))?;
     let parts: Vec<Part> = parts.into_iter().map(Part::from).collect();
     Ok(to_json(&parts))
-}
-
-fn to_json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("plain fields and maps with names as keys are JSON")
 }
 
 /// What happened to the parts since the page asked last.

@@ -7,7 +7,7 @@ use frolic_scene::degrees_from_quaternion;
 use frolic_sim::Vec3;
 use wasm_bindgen::prelude::*;
 
-use crate::ClientCore;
+use crate::{ClientCore, to_json};
 
 // Unknown entities have no properties: vectors are empty, and texts are missing.
 #[wasm_bindgen]
@@ -118,8 +118,4 @@ impl ClientCore {
         let entity = self.client.queries().entity(id);
         entity.map_or(Vec::new(), |entity| read(&entity).to_vec())
     }
-}
-
-fn to_json(value: &(impl serde::Serialize + ?Sized)) -> String {
-    serde_json::to_string(value).expect("players are JSON")
 }

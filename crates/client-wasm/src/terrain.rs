@@ -9,7 +9,7 @@ use frolic_terrain::{BlockRange, CHUNK_SIDE, Material, Settings, Terrain, codec}
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use crate::ClientCore;
+use crate::{ClientCore, to_json};
 
 #[wasm_bindgen]
 impl ClientCore {
@@ -121,7 +121,7 @@ pub fn terrain_materials() -> String {
             clear: material.is_clear(),
         }
     });
-    serde_json::to_string(&about.collect::<Vec<_>>()).unwrap_or_default()
+    to_json(&about.collect::<Vec<_>>())
 }
 
 /// A block material, by its number.

@@ -273,6 +273,52 @@ export class ClientCore {
 }
 
 /**
+ * Whether and when the page connects again; one per visit. Next steps are the JSON
+ * of a `NextStep`.
+ */
+export class ReconnectPolicy {
+    free(): void;
+    [Symbol.dispose](): void;
+    /**
+     * The connection is closed; returns what to do next.
+     */
+    closed(reason: string, unreadable: boolean, now_ms: number): string;
+    /**
+     * A handshake was sent on a new connection, with or without a resume token.
+     */
+    connected(resuming: boolean): void;
+    /**
+     * The server has sent an error.
+     */
+    error(code: string, message: string): void;
+    /**
+     * An attempt to return failed, with the HTTP status of the join or 0.
+     */
+    failed(http_status: number, now_ms: number): string;
+    /**
+     * The server closes the connection. Returns the JSON of a `SessionEnd` if that
+     * ends the visit.
+     */
+    kicked(reason: string): string | undefined;
+    /**
+     * The policy of a visit that has no connection yet.
+     */
+    constructor();
+    /**
+     * The page was suspended and runs again.
+     */
+    rested(): void;
+    /**
+     * The next attempt to return.
+     */
+    try_again(now_ms: number): string;
+    /**
+     * The server has welcomed the player.
+     */
+    welcomed(): void;
+}
+
+/**
  * A copy of the terrain that generates meshes, for a worker.
  */
 export class TerrainMesher {

@@ -79,22 +79,22 @@ export function exposeDebug(session: PlaySession): () => void {
   const own = () => session.entity(session.ownEntity());
   const debug: FrolicDebug = {
     get ready() {
-      return session.phase === 'playing';
+      return session.connection.phase === 'playing';
     },
     get phase() {
-      return session.phase;
+      return session.connection.phase;
     },
     get transport() {
-      return session.link?.kind ?? null;
+      return session.connection.link?.kind ?? null;
     },
     get quality() {
       return session.view?.quality ?? null;
     },
     get worldId() {
-      return session.link?.join.world_id ?? null;
+      return session.connection.link?.join.world_id ?? null;
     },
     get roomCode() {
-      return session.roomCode;
+      return session.connection.roomCode;
     },
     get entityId() {
       return session.ownEntity();
@@ -118,14 +118,14 @@ export function exposeDebug(session: PlaySession): () => void {
     worn: (entityId) => session.view?.wornBy(entityId) ?? null,
     faded: (entityId) => session.view?.isFaded(entityId) ?? false,
     get stalled() {
-      return session.stalled;
+      return session.connection.stalled;
     },
-    worldTime: () => session.worldTime(),
+    worldTime: () => session.scripts.worldTime(),
     stats: () => session.stats,
     moments,
     npcMarks: () => [...(session.view?.npcs.marks() ?? [])],
     sceneNames: () => Array.from(session.parts.values(), (part) => part.name),
-    hudTexts: () => session.hud.texts(),
+    hudTexts: () => session.model.hud.texts(),
     ground: {
       block: (x, y, z) => session.terrain.block([x, y, z]),
       get chunks() {
@@ -137,14 +137,14 @@ export function exposeDebug(session: PlaySession): () => void {
     },
     view: () => ({ yaw: session.input.yaw, pitch: session.input.pitch }),
     combat: () => ({
-      weapon: session.combat.weapon?.name ?? null,
-      health: session.combat.health,
-      alive: session.combat.alive,
-      shots: session.combat.shots,
-      hits: session.combat.hits,
+      weapon: session.model.combat.weapon?.name ?? null,
+      health: session.model.combat.health,
+      alive: session.model.combat.alive,
+      shots: session.model.combat.shots,
+      hits: session.model.combat.hits,
       drawn: session.view?.shots.count ?? 0,
     }),
-    chat: () => session.chat.lines.map(({ from, text }) => ({ from, text })),
+    chat: () => session.model.chat.lines.map(({ from, text }) => ({ from, text })),
     fire: (down) => session.input.fire(down),
     look: (yaw, pitch) => {
       session.input.yaw = yaw;

@@ -1,6 +1,8 @@
 // One visit with a world that is played by the test: what is shown after a reconnection, what reaches scripts across it,
 // and how a visit ends whose page does not understand its server.
+import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type * as Core from '../generated/core';
 import type { ClientCore } from './core/core';
 import type { LinkOptions } from './connection/link';
 
@@ -84,6 +86,17 @@ class FakeView {
 }
 
 vi.mock('./connection/link', () => ({ WorldLink: { open: async (options: LinkOptions) => new FakeLink(options) } }));
+// The policy decides as in the browser: it is the real one.
+const [loadModule] = Object.values(
+  import.meta.glob<typeof Core & { initSync(options: object): unknown }>('../wasm/frolic_client_wasm.js'),
+);
+if (!loadModule) throw new Error('src/wasm is empty; run `cargo xtask wasm` first');
+const module = await loadModule();
+module.initSync({ module: readFileSync('src/wasm/frolic_client_wasm_bg.wasm') });
+vi.mock('./core/core', async (original) => ({
+  ...(await original<object>()),
+  newReconnectPolicy: () => new module.ReconnectPolicy(),
+}));
 vi.mock('./view/world-view', () => ({ WorldView: FakeView }));
 vi.mock('./scripts/luau-loader', () => ({ loadLuau: () => vm }));
 
@@ -144,7 +157,7 @@ test('what was destroyed stays so after a reconnection whose snapshot overtakes 
   const session = await visit();
   showWorld(await link(0));
   session.draw(0, 0.016);
-  expect(session.phase).toBe('playing');
+  expect(session.connection.phase).toBe('playing');
   opened[0]?.lose();
   const next = await link(1);
   const view = views[0];
@@ -167,7 +180,7 @@ test('events are taken when they come, not when the page is drawn', async () => 
   const world = await link(0);
   world.tell(WELCOME, { type: 'chat', from: 'Ada', text: 'hello', playerId: 'p' });
   expect(world.events).toEqual([]);
-  expect(session.chat.lines.map(({ text }) => text)).toEqual(['hello']);
+  expect(session.model.chat.lines.map(({ text }) => text)).toEqual(['hello']);
 });
 
 test('events that waited for scripts reach those of the next connection', async () => {
@@ -189,7 +202,7 @@ test('a page that is older than its server is loaded anew, and finds its place',
   const next = await link(1);
   next.tell(OLD_PAGE, KICK);
   next.lose();
-  expect(session.ending).toEqual(outdated);
+  expect(session.connection.ending).toEqual(outdated);
   expect(reload).toHaveBeenCalledOnce();
   expect(kept.get('frolic.place')).toContain('token');
   await vi.advanceTimersByTimeAsync(120_000);
@@ -201,7 +214,7 @@ test('where a new page is no better it says so instead of loading for ever', asy
   (await link(0)).tell(OLD_PAGE, KICK);
   const again = await visit();
   (await link(1)).tell(OLD_PAGE, KICK);
-  expect(again.ending).toEqual(outdated);
+  expect(again.connection.ending).toEqual(outdated);
   expect(reload).toHaveBeenCalledOnce();
 });
 
@@ -212,11 +225,11 @@ test.each([[[]], [[WELCOME]]])(
     const first = await link(0);
     first.tell(...said);
     first.lose('unreadable');
-    expect(session.ending).toBeNull();
+    expect(session.connection.ending).toBeNull();
     const second = await link(1);
     second.tell(...said);
     second.lose('unreadable');
-    expect(session.ending).toEqual(outdated);
+    expect(session.connection.ending).toEqual(outdated);
     await vi.advanceTimersByTimeAsync(120_000);
     expect(opened).toHaveLength(2);
   },
@@ -224,18 +237,18 @@ test.each([[[]], [[WELCOME]]])(
 
 test('keys play the game while nothing else has them, whatever was opened and closed in whichever order', async () => {
   const session = await visit();
-  expect(session.takesInput, 'loading').toBe(false);
+  expect(session.model.takesInput, 'loading').toBe(false);
   showWorld(await link(0));
   session.draw(0, 0.016);
-  expect(session.takesInput).toBe(true);
-  session.chat.writing = true;
+  expect(session.model.takesInput).toBe(true);
+  session.model.chat.writing = true;
   expect(session.input.enabled).toBe(false);
-  session.pause(true);
+  session.model.pause(true);
   // The chat goes when the menu comes; that must not give the keys back.
-  session.chat.writing = false;
+  session.model.chat.writing = false;
   session.input.key('KeyW', true);
   expect([session.input.enabled, session.input.move()]).toEqual([false, { x: 0, y: 0 }]);
-  session.pause(false);
+  session.model.pause(false);
   expect(session.input.enabled).toBe(true);
 });
 
@@ -246,13 +259,13 @@ test('a connection that brings nothing is shown as a problem, and one that is de
   const world = opened[0]!;
   world.liveness = 1;
   session.advance(16);
-  expect([session.stalled, session.phase]).toEqual([true, 'playing']);
+  expect([session.connection.stalled, session.connection.phase]).toEqual([true, 'playing']);
   world.liveness = 0;
   session.advance(32);
-  expect(session.stalled).toBe(false);
+  expect(session.connection.stalled).toBe(false);
   world.liveness = 2;
   session.advance(48);
-  expect([session.stalled, session.phase, world.isOpen]).toEqual([false, 'reconnecting', false]);
+  expect([session.connection.stalled, session.connection.phase, world.isOpen]).toEqual([false, 'reconnecting', false]);
   await link(1);
 });
 
@@ -265,7 +278,7 @@ test('another tab of the same person ends this one with a way back, and without 
     { type: 'kick', reason: 'You opened this game somewhere else.' },
   );
   opened[0]?.lose();
-  expect(session.ending).toMatchObject({
+  expect(session.connection.ending).toMatchObject({
     title: 'You opened this game in another tab',
     retryLabel: 'Play here instead',
     retry: true,

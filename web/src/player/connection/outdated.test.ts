@@ -1,6 +1,6 @@
 // A page that is too old for its server reloads once, not in a loop.
 import { expect, test, vi } from 'vitest';
-import { Misunderstandings, reloadOnce } from './outdated';
+import { reloadOnce } from './outdated';
 
 function storage(): Storage {
   const stored = new Map<string, string>();
@@ -29,11 +29,4 @@ test('without storage it does not reload, because it could not stop', () => {
   expect(reloadOnce(null, reload)).toBe(false);
   expect(reloadOnce(full, reload)).toBe(false);
   expect(reload).not.toHaveBeenCalled();
-});
-
-test('one unreadable message is ignored, two in a row mean an outdated page', () => {
-  const misunderstandings = new Misunderstandings();
-  expect(misunderstandings.again(0)).toBe(false);
-  expect(misunderstandings.again(3_600_000)).toBe(false);
-  expect(misunderstandings.again(3_605_000)).toBe(true);
 });

@@ -5,8 +5,6 @@ import { tabStorage } from './saved-seat';
 const KEY = 'frolic.reloaded';
 /** Minimum time between automatic reloads. */
 const AGAIN_AFTER_MS = 10 * 60_000;
-/** One unreadable connection may be an accident; a second one within this time is not. */
-const ACCIDENTS_APART_MS = 60_000;
 
 /** Reloads the page, unless it just did or has no storage to remember it. */
 export function reloadOnce(storage = tabStorage(), reload = () => location.reload(), now = Date.now()): boolean {
@@ -19,16 +17,4 @@ export function reloadOnce(storage = tabStorage(), reload = () => location.reloa
   }
   reload();
   return true;
-}
-
-/** Distinguishes a transmission error from incompatible protocol versions. */
-export class Misunderstandings {
-  #lastMs = -Infinity;
-
-  /** Records a connection closed because of unreadable data; returns whether another one happened recently. */
-  again(nowMs: number): boolean {
-    const again = nowMs - this.#lastMs < ACCIDENTS_APART_MS;
-    this.#lastMs = nowMs;
-    return again;
-  }
 }

@@ -2,10 +2,10 @@
 // The wasm module is built by `cargo xtask wasm` into src/wasm and is not in the repository; a glob lets the site be
 // type-checked and tested without it.
 import type * as Core from '../../generated/core';
-import type { ClientCore } from '../../generated/core';
+import type { ClientCore, ReconnectPolicy } from '../../generated/core';
 import type { TerrainMaterial } from '../../generated/TerrainMaterial';
 
-export type { ClientCore, TerrainMesher } from '../../generated/core';
+export type { ClientCore, ReconnectPolicy, TerrainMesher } from '../../generated/core';
 
 /** How the connection is doing, by what came lately: see crates/client/src/liveness.rs. */
 export const Liveness = { alive: 0, stalled: 1, lost: 2 } as const;
@@ -23,11 +23,18 @@ const binaries = import.meta.glob<string>('../../wasm/frolic_client_wasm_bg.wasm
 });
 
 let ready: Promise<CoreModule> | null = null;
+let loaded: CoreModule | null = null;
 
 /** Loads the wasm module once per page and makes a core. */
 export async function loadCore(): Promise<ClientCore> {
   const { ClientCore } = await prepareCore();
   return new ClientCore();
+}
+
+/** The reconnect policy of a visit; only after a core was loaded. */
+export function newReconnectPolicy(): ReconnectPolicy {
+  if (!loaded) throw new Error('the client core is not loaded');
+  return new loaded.ReconnectPolicy();
 }
 
 /** The materials of the ground; empty before the core is loaded. */
@@ -51,5 +58,6 @@ async function initialise(): Promise<CoreModule> {
   const [module, url] = await Promise.all([loadModule(), loadUrl()]);
   await module.default({ module_or_path: url });
   materials = JSON.parse(module.terrain_materials()) as TerrainMaterial[];
+  loaded = module;
   return module;
 }

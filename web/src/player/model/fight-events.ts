@@ -2,34 +2,37 @@
 import type { Combat } from './combat.svelte';
 import type { CoreEvent, PlayerInfo, WireValue } from '../core/events';
 import type { Part } from '../core/parts';
-import type { ClientScripts } from '../scripts/scripts';
+import type { ScriptBridge } from '../scripts/bridge';
 import type { SoundBoard } from '../sound';
 import type { WorldView } from '../view/world-view';
 
 /** The parts of a session used here. */
 export interface Fight {
-  readonly combat: Combat;
   readonly sound: SoundBoard;
   readonly view: WorldView | null;
-  readonly scripts: ClientScripts | null;
+  readonly scripts: Pick<ScriptBridge, 'happened'>;
   readonly players: readonly PlayerInfo[];
   readonly parts: ReadonlyMap<number, Part>;
 }
 
 export class FightEvents {
-  constructor(private readonly fight: Fight) {}
+  constructor(
+    private readonly fight: Fight,
+    private readonly combat: Combat,
+  ) {}
 
   /** The weapon of a character. */
   weaponOf(entity: number): number | undefined {
     const player = this.fight.players.find((known) => known.entityId === entity);
-    if (player) return this.fight.combat.armed.get(player.number);
+    if (player) return this.combat.armed.get(player.number);
     // The weapon of an NPC is an attribute.
     const weapon = this.fight.parts.get(entity)?.attributes.Weapon;
-    return typeof weapon === 'string' ? this.fight.combat.named(weapon) : undefined;
+    return typeof weapon === 'string' ? this.combat.named(weapon) : undefined;
   }
 
   vitals(event: CoreEvent & { type: 'vitals' }): void {
-    const { combat, sound } = this.fight;
+    const { combat } = this;
+    const { sound } = this.fight;
     const { health, alive } = combat;
     combat.vitals(event);
     if (event.health < health) sound.play('ouch');
@@ -37,9 +40,10 @@ export class FightEvents {
   }
 
   shot({ weapon, own, shooter, position, velocity }: CoreEvent & { type: 'shot' }): void {
-    const { combat, scripts, sound, view } = this.fight;
+    const { combat } = this;
+    const { scripts, sound, view } = this.fight;
     const info = combat.weapons.get(weapon);
-    scripts?.happened('shot', [info?.name ?? '', entityOrNil(shooter), { $v: position }, { $v: velocity }]);
+    scripts.happened('shot', [info?.name ?? '', entityOrNil(shooter), { $v: position }, { $v: velocity }]);
     if (own) {
       combat.shots += 1;
       view?.held.kick();
@@ -49,9 +53,10 @@ export class FightEvents {
   }
 
   impact({ weapon, own, target, point, normal }: CoreEvent & { type: 'impact' }): void {
-    const { combat, scripts, sound, view } = this.fight;
+    const { combat } = this;
+    const { scripts, sound, view } = this.fight;
     const info = combat.weapons.get(weapon);
-    scripts?.happened('impact', [info?.name ?? '', own, entityOrNil(target), { $v: point }, { $v: normal }]);
+    scripts.happened('impact', [info?.name ?? '', own, entityOrNil(target), { $v: point }, { $v: normal }]);
     const somebody = Boolean(view?.characterPosition(target));
     if (info && info.look !== 'nothing') view?.impact(point, normal, somebody, info);
     sound.play('impact', this.#loudness(point));
