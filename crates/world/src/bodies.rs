@@ -26,9 +26,9 @@ use std::collections::BTreeMap;
 use frolic_sim::{Pose, Vec3};
 use rapier3d::prelude::{ColliderHandle, RigidBody, RigidBodyHandle};
 
-use crate::replay::Fingerprint;
+use crate::fingerprint::Fingerprint;
 use characters::Capsule;
-use contacts::Contacts;
+use contacts::Touches;
 use ground::GroundTiles;
 use physics::Physics;
 use rustc_hash::FxHashMap;
@@ -62,7 +62,7 @@ pub(crate) struct Bodies {
     /// Bodies that were added or teleported since the last step.
     fresh: Vec<u32>,
     ground_tiles: GroundTiles,
-    contacts: Contacts,
+    touches: Touches,
     shapes: ShapeCache,
     /// The fixed body that joints to the world attach to.
     ground: Option<RigidBodyHandle>,
@@ -131,6 +131,11 @@ impl Bodies {
 
     /// Removes an entity.
     pub fn remove(&mut self, entity: u32) {
+        self.unlink(entity);
+        self.touches.forget(entity);
+    }
+
+    fn unlink(&mut self, entity: u32) {
         self.remove_capsule(entity);
         let Some(link) = self.links.remove(&entity) else {
             return;
@@ -164,6 +169,9 @@ impl Bodies {
                 let rested = body.activation().time_since_can_sleep;
                 fingerprint.word(u64::from(rested.to_bits()));
             }
+        }
+        for id in self.touches.watched() {
+            fingerprint.word(u64::from(*id));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Definitions of spawned entities by number, so that a snapshot can refer to
 //! one in a few bits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use frolic_package::Package;
 use frolic_protocol::ServerMessage;
-use frolic_scene::{Components, PrefabPart, Scene};
+use frolic_scene::{Components, PrefabPart};
 
 /// Prefabs in the order of their names, numbered from 1, then the components
 /// that scripts spawned.
@@ -19,6 +20,8 @@ pub(crate) struct Definitions {
     extra: BTreeMap<String, u16>,
     /// Their JSON as sent to clients, in order.
     sent: Vec<String>,
+    /// Paths of the package's assets.
+    assets: BTreeSet<String>,
 }
 
 /// Why components of a script got no number.
@@ -36,7 +39,10 @@ pub(crate) enum MakeError {
 const EXTRA_MAX: usize = 4096;
 
 impl Definitions {
-    pub fn new(scene: &Scene) -> Self {
+    pub fn new(package: &Package) -> Self {
+        let scene = &package.scene;
+        let assets = package.files.keys();
+        let assets = assets.filter(|path| path.starts_with("assets/"));
         let components: Vec<_> = scene
             .prefabs
             .values()
@@ -59,12 +65,18 @@ impl Definitions {
             components,
             extra: BTreeMap::new(),
             sent: Vec::new(),
+            assets: assets.cloned().collect(),
         }
     }
 
     pub fn prefab(&self, name: &str) -> Option<(u16, Rc<Components>)> {
         let index = *self.names.get(name)?;
         Some((index, self.components[usize::from(index) - 1].clone()))
+    }
+
+    /// Whether the package has an asset.
+    pub fn has_asset(&self, path: &str) -> bool {
+        self.assets.contains(path)
     }
 
     /// What is below the root of a prefab.

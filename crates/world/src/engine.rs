@@ -10,52 +10,54 @@ use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_scene::Pattern;
 use frolic_scene::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, LogLevel, NpcFacts, NpcOrder,
-    Origin, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog,
-    SpawnRequest, SpawnSource, Spawned, TerrainHit, TerrainInfo, WeaponSpec,
+    BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, NpcFacts, NpcOrder, PlayerId,
+    PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest,
+    SpawnSource, Spawned, TerrainHit, TerrainInfo, WeaponSpec,
 };
 use frolic_sim::{Pose, Rotation, Vec3};
 use frolic_terrain::{Material, Op};
 
 use self::changes::{color, color_of, vector, wrong};
-use crate::entity::ALWAYS_RELEVANT;
-use crate::npcs::NPCS_MAX;
-use crate::state::{Outgoing, SPAWNED_MAX, WorldState};
-
-/// Attributes per entity or player.
-const ATTRIBUTES_MAX: usize = 64;
-const TAGS_MAX: usize = 32;
-/// Log lines queued until the game server takes them.
-const LOG_LINES_MAX: usize = 1024;
-/// Store requests queued until the game server takes them.
-const STORE_REQUESTS_MAX: usize = 1024;
+use crate::characters;
+use crate::entities::{ATTRIBUTES_MAX, Entity, NPCS_MAX, SPAWNED_MAX};
+use crate::search::{find_along, find_near};
+use crate::state::WorldState;
+use crate::terrain::scripts as terrain;
 
 impl Engine for WorldState {
     fn tick(&self) -> u64 {
-        u64::from(self.tick)
+        u64::from(self.space.tick)
     }
 
     fn time(&self) -> f64 {
-        f64::from(self.tick) / f64::from(self.tick_hz)
+        f64::from(self.space.tick) / f64::from(self.space.tick_hz)
     }
 
     fn wall_clock_ms(&self) -> u64 {
         let (ms, at) = self.wall_clock;
-        let since = u64::from(self.tick.saturating_sub(at));
-        ms + since * 1000 / u64::from(self.tick_hz.max(1))
+        let since = u64::from(self.space.tick.saturating_sub(at));
+        ms + since * 1000 / u64::from(self.space.tick_hz.max(1))
     }
 
     fn gravity(&self) -> f32 {
-        self.params.gravity
+        self.space.params.gravity
     }
 
     fn set_gravity(&mut self, gravity: f32) -> Result<(), EngineError> {
-        self.change_gravity(gravity);
+        let params = &mut self.space.params;
+        if params.gravity != gravity {
+            params.gravity = gravity;
+            self.bodies.wake_all();
+            let message = ServerMessage::Character(self.space.params);
+            self.space.outbox.broadcast(message);
+        }
         Ok(())
     }
 
     fn watch_touches(&mut self, id: EntityId) {
-        WorldState::watch_touches(self, id);
+        if self.space.alive(id).is_some() {
+            self.bodies.watch(id);
+        }
     }
 
     fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError> {
@@ -72,7 +74,7 @@ impl Engine for WorldState {
         if let Some(position) = request.position {
             transform.position = position;
         }
-        if components.npc.is_some() && !self.has_room_for_npc() {
+        if components.npc.is_some() && !self.space.entities.has_room_for_npc() {
             let message = format!("{NPCS_MAX} NPCs; destroy some first");
             return Err(EngineError::Limit(message));
         }
@@ -81,10 +83,11 @@ impl Engine for WorldState {
             SpawnSource::Components(_) => Rc::default(),
         };
         self.check_room_for_parts(&parts)?;
-        self.check_room_for(&components, &transform)?;
+        self.bodies
+            .check_room_for(&self.space, &components, &transform)?;
         let scripts = components.script.iter().map(|s| s.path.clone()).collect();
         let entity = self
-            .spawn_at(name, definition, components, transform)
+            .spawn(name, definition, components, &transform)
             .ok_or_else(|| {
                 let message = format!("{SPAWNED_MAX} spawned entities; destroy some first");
                 EngineError::Limit(message)
@@ -98,11 +101,20 @@ impl Engine for WorldState {
     }
 
     fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
-        WorldState::build(self, request)
+        let Self {
+            structures,
+            space,
+            history,
+            definitions,
+            ..
+        } = self;
+        let built = structures.build(space, history, definitions, request)?;
+        self.settle();
+        Ok(built)
     }
 
     fn structures(&self, owner: Option<&str>) -> Vec<EntityId> {
-        self.structure_entities(owner)
+        self.structures.entities_of(owner)
     }
 
     fn built_by(&self, id: EntityId) -> Option<String> {
@@ -120,14 +132,14 @@ impl Engine for WorldState {
     fn destroy(&mut self, id: EntityId) -> Result<(), EngineError> {
         self.movable(id)?;
         if self.structures.of_entity(id).is_some() {
-            self.room_for_op()?;
+            self.history.check_room()?;
         }
         WorldState::destroy(self, id);
         Ok(())
     }
 
     fn exists(&self, id: EntityId) -> bool {
-        self.alive(id).is_some()
+        self.space.alive(id).is_some()
     }
 
     fn property(&self, id: EntityId, property: Property) -> Result<Value, EngineError> {
@@ -168,20 +180,17 @@ impl Engine for WorldState {
                 let Value::String(name) = value else {
                     return Err(wrong("Name", "string"));
                 };
-                let old = std::mem::replace(&mut self.entity_mut(id)?.name, name.clone());
-                self.unindex(id, &old);
-                self.registry.name(id, &name);
+                self.space.entities.rename(id, &name)?;
             }
             Property::Position => {
                 let to = vector("Position", &value)?;
                 if let Some(player) = self.entity(id)?.player {
-                    self.teleport(player, to);
+                    characters::teleport(&mut self.space, player, to);
                     return Ok(());
                 }
-                self.check_room_at(id, to)?;
-                let entity = self.movable(id)?;
-                entity.motion = None;
-                let pose = Pose::from_parts(to, entity.rotation);
+                self.bodies.check_room_at(&self.space, id, to)?;
+                let pose = Pose::from_parts(to, self.movable(id)?.rotation);
+                self.space.entities.stop_motion(id);
                 self.place(id, pose);
             }
             Property::Rotation => {
@@ -201,15 +210,18 @@ impl Engine for WorldState {
             }
             Property::Color => {
                 let color = color("Color", &value)?;
-                self.movable(id)?.looks.color = Some(color);
-                self.details_changed(id);
+                self.movable(id)?;
+                let entities = &mut self.space.entities;
+                entities.change_looks(id, |looks| looks.color = Some(color));
             }
             Property::Opacity => {
                 let Value::Number(opacity) = value else {
                     return Err(wrong("Opacity", "number"));
                 };
-                self.movable(id)?.looks.opacity = Some(opacity.clamp(0.0, 1.0) as f32);
-                self.details_changed(id);
+                self.movable(id)?;
+                let opacity = opacity.clamp(0.0, 1.0) as f32;
+                let entities = &mut self.space.entities;
+                entities.change_looks(id, |looks| looks.opacity = Some(opacity));
             }
             Property::Parent => {
                 let parent = match value {
@@ -236,57 +248,19 @@ impl Engine for WorldState {
     }
 
     fn set_attribute(&mut self, id: EntityId, name: &str, value: Value) -> Result<(), EngineError> {
-        let entity = self.entity_mut(id)?;
-        let attributes = &mut entity.attributes;
-        let before = match value {
-            Value::Nil => attributes.remove(name),
-            value if attributes.get(name) == Some(&value) => return Ok(()),
-            value if attributes.len() < ATTRIBUTES_MAX || attributes.contains_key(name) => {
-                attributes.insert(name.to_owned(), value)
-            }
-            _ => {
-                let message = format!("{ATTRIBUTES_MAX} attributes on one entity");
-                return Err(EngineError::Limit(message));
-            }
-        };
-        if let Err(cause) = entity.details().check_attributes() {
-            // This change cannot be replicated, so it is undone: server and
-            // client state must not differ.
-            match before {
-                Some(before) => entity.attributes.insert(name.to_owned(), before),
-                None => entity.attributes.remove(name),
-            };
-            return Err(EngineError::Limit(cause.to_string()));
-        }
-        self.details_changed(id);
-        Ok(())
+        self.space.entities.set_attribute(id, name, value)
     }
 
     fn set_tag(&mut self, id: EntityId, tag: &str, on: bool) -> Result<(), EngineError> {
-        let tags = &mut self.entity_mut(id)?.tags;
-        tags.retain(|known| known != tag);
-        if tag == ALWAYS_RELEVANT {
-            self.replicate(id);
-        }
-        let tags = &mut self.entity_mut(id)?.tags;
-        if on {
-            if tags.len() >= TAGS_MAX {
-                return Err(EngineError::Limit(format!("{TAGS_MAX} tags on one entity")));
-            }
-            tags.push(tag.to_owned());
-            self.registry.name(id, tag);
-        } else {
-            self.unindex(id, tag);
-        }
-        Ok(())
+        self.space.entities.set_tag(id, tag, on)
     }
 
     fn move_to(&mut self, id: EntityId, to: [f32; 3], seconds: f32) -> Result<(), EngineError> {
-        if self.is_npc(id) {
+        if self.space.entities.npcs().contains(&id) {
             let advice = "this is an NPC; use entity.Npc.MoveTo, or set its Position".to_owned();
             return Err(EngineError::Refused(advice));
         }
-        let (tick_hz, tick) = (self.tick_hz as f32, self.tick);
+        let (tick, tick_hz) = self.space.time();
         if self.bodies.is_dynamic(id) {
             let advice = "physics moves a dynamic body: use SetVelocity or ApplyImpulse, set \
                           Position to put it elsewhere, or make its Body kinematic";
@@ -294,53 +268,57 @@ impl Engine for WorldState {
         }
         let entity = self.movable(id)?;
         let offset = Vec3::from(to) - entity.position;
-        let ticks = (seconds.max(0.0) * tick_hz).round().min(1e6) as u32;
+        let ticks = (seconds.max(0.0) * tick_hz as f32).round().min(1e6) as u32;
         if ticks == 0 {
             let pose = Pose::from_parts(Vec3::from(to), entity.rotation);
-            entity.motion = None;
+            self.space.entities.stop_motion(id);
             self.place(id, pose);
         } else {
             debug_assert!(tick.checked_add(ticks).is_some());
             self.set_motion(id, offset, ticks);
+            self.settle();
         }
         Ok(())
     }
 
     fn set_velocity(&mut self, id: EntityId, velocity: [f32; 3]) -> Result<(), EngineError> {
         let velocity = Vec3::from(velocity);
-        if self.push_npc(id, velocity) {
+        if self.npcs.push(&mut self.space, id, velocity) {
             return Ok(());
         }
-        self.solid_changed(id);
-        let entity = self.entity_mut(id)?;
-        entity.velocity = velocity;
-        if let Some(player) = entity.player {
-            let character = &mut self.player_mut(player)?.character;
+        let space = &mut self.space;
+        space.solid_changed(id);
+        let entity = space.entities.alive(id);
+        let player = entity.ok_or(EngineError::NoSuchEntity(id))?.player;
+        space.entities.set_velocity(id, velocity);
+        if let Some(player) = player {
+            let character = &mut space.player_mut(player)?.character;
             character.velocity = velocity;
             character.ground = None;
             return Ok(());
         }
-        entity.motion = None;
-        self.replicate(id);
-        if self.set_body_velocity(id, velocity) {
+        space.entities.stop_motion(id);
+        space.entities.replicate(id);
+        if self.bodies.set_velocity(id, velocity) {
+            self.settle();
             return Ok(());
         }
-        if velocity == Vec3::ZERO {
-            self.moving.remove(&id);
-            if let Some(entity) = self.alive(id) {
-                let solid = entity.solid_pose();
-                self.collision.move_to(id, solid);
+        let moves = velocity != Vec3::ZERO;
+        space.entities.set_moving(id, moves);
+        if !moves {
+            if let Some(solid) = space.alive(id).map(Entity::solid_pose) {
+                space.collision.move_to(id, solid);
             }
-            self.solid_changed(id);
-        } else {
-            self.moving.insert(id);
+            space.solid_changed(id);
         }
+        self.settle();
         Ok(())
     }
 
     fn apply_impulse(&mut self, id: EntityId, impulse: [f32; 3]) -> Result<(), EngineError> {
         self.entity(id)?;
-        if self.push_body(id, Vec3::from(impulse)) {
+        if let Some(velocity) = self.bodies.push_at_centre(id, Vec3::from(impulse)) {
+            self.space.entities.set_velocity(id, velocity);
             return Ok(());
         }
         let entity = self.entity(id)?;
@@ -354,23 +332,23 @@ impl Engine for WorldState {
     }
 
     fn find(&self, name_or_tag: &str) -> Vec<EntityId> {
-        self.registry.named(name_or_tag)
+        self.space.entities.index().named(name_or_tag)
     }
 
     fn of_type(&self, kind: &str) -> Vec<EntityId> {
-        self.registry.of_type(kind)
+        self.space.entities.index().of_type(kind)
     }
 
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId> {
-        self.find_near(Vec3::from(center), radius, None)
+        self.space.entities.near(Vec3::from(center), radius)
     }
 
     fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, player: PlayerId) -> Vec<EntityId> {
-        self.find_near(Vec3::from(center), radius, Some(player))
+        find_near(&self.space, Vec3::from(center), radius, player)
     }
 
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
-        self.find_along(request)
+        find_along(&self.space, request)
     }
 
     fn surface(&self, entity: EntityId) -> Option<&'static str> {
@@ -383,15 +361,15 @@ impl Engine for WorldState {
     }
 
     fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
-        self.script_terrain_info()
+        terrain::info(&self.space)
     }
 
     fn terrain_block(&self, at: [f32; 3]) -> Result<Material, EngineError> {
-        self.script_terrain_block(at)
+        terrain::block(&self.space, at)
     }
 
     fn terrain_height(&self, x: f32, z: f32) -> Result<Option<f32>, EngineError> {
-        self.script_terrain_height(x, z)
+        terrain::height(&self.space, x, z)
     }
 
     fn terrain_raycast(
@@ -400,16 +378,16 @@ impl Engine for WorldState {
         direction: [f32; 3],
         distance_max: f32,
     ) -> Result<Option<TerrainHit>, EngineError> {
-        self.script_terrain_raycast(origin, direction, distance_max)
+        terrain::raycast(&self.space, origin, direction, distance_max)
     }
 
     fn terraform(&mut self, op: &Op) -> Result<bool, EngineError> {
-        self.script_terraform(op)
+        self.ground
+            .terraform_by_script(&mut self.space, &mut self.history, op)
     }
 
     fn players(&self) -> Vec<PlayerId> {
-        let online = self.players.values().filter(|player| player.online);
-        online.map(|player| player.number).collect()
+        self.space.online().map(|player| player.number).collect()
     }
 
     fn player_property(
@@ -417,11 +395,11 @@ impl Engine for WorldState {
         id: PlayerId,
         property: PlayerProperty,
     ) -> Result<Value, EngineError> {
-        let player = self.player(id)?;
+        let player = self.space.player(id)?;
         Ok(match property {
             PlayerProperty::Name => Value::String(player.name.clone()),
             PlayerProperty::UserId => Value::String(player.id.clone()),
-            PlayerProperty::Character => match self.alive(player.entity) {
+            PlayerProperty::Character => match self.space.alive(player.entity) {
                 Some(_) => Value::Entity(player.entity),
                 None => Value::Nil,
             },
@@ -437,7 +415,7 @@ impl Engine for WorldState {
         property: PlayerProperty,
         value: Value,
     ) -> Result<(), EngineError> {
-        let player = self.player_mut(id)?;
+        let player = self.space.player_mut(id)?;
         match (property, value) {
             (PlayerProperty::Health, Value::Number(health)) => {
                 player.health = health.clamp(0.0, player.health_max);
@@ -456,7 +434,7 @@ impl Engine for WorldState {
                 };
                 if player.team != team {
                     player.team = team;
-                    self.restyled.insert(id);
+                    self.space.presence.restyle(id);
                 }
             }
             (PlayerProperty::Health, _) => return Err(wrong("Health", "number")),
@@ -471,6 +449,7 @@ impl Engine for WorldState {
 
     fn player_stat(&self, id: PlayerId, name: &str) -> Result<Value, EngineError> {
         Ok(self
+            .space
             .player(id)?
             .stats
             .get(name)
@@ -479,7 +458,7 @@ impl Engine for WorldState {
     }
 
     fn player_stats(&self, id: PlayerId) -> Result<Value, EngineError> {
-        let stats = self.player(id)?.stats.iter();
+        let stats = self.space.player(id)?.stats.iter();
         let stats = stats.map(|(name, value)| (name.to_owned(), value.clone()));
         Ok(Value::Map(stats.collect()))
     }
@@ -490,7 +469,7 @@ impl Engine for WorldState {
         name: &str,
         value: Value,
     ) -> Result<(), EngineError> {
-        let stats = &mut self.player_mut(id)?.stats;
+        let stats = &mut self.space.player_mut(id)?.stats;
         if stats.len() >= ATTRIBUTES_MAX && stats.get(name).is_none() {
             return Err(EngineError::Limit(format!("{ATTRIBUTES_MAX} leaderstats")));
         }
@@ -499,37 +478,37 @@ impl Engine for WorldState {
             ref value => stats.insert(name, value.clone()),
         };
         if before.unwrap_or_default() != value {
-            self.restyled.insert(id);
+            self.space.presence.restyle(id);
         }
         Ok(())
     }
 
     fn respawn(&mut self, id: PlayerId) -> Result<(), EngineError> {
-        self.player(id)?;
-        WorldState::respawn(self, id);
+        self.space.player(id)?;
+        self.characters.respawn(&mut self.space, id);
         Ok(())
     }
 
     fn kill(&mut self, id: PlayerId) -> Result<(), EngineError> {
-        self.player(id)?;
-        self.die(id, None, None);
+        self.space.player(id)?;
+        self.characters.die(&mut self.space, id, None, None);
         Ok(())
     }
 
     fn teleport(&mut self, id: PlayerId, to: [f32; 3]) -> Result<(), EngineError> {
-        self.player(id)?;
-        WorldState::teleport(self, id, Vec3::from(to));
+        self.space.player(id)?;
+        characters::teleport(&mut self.space, id, Vec3::from(to));
         Ok(())
     }
 
     fn face(&mut self, id: PlayerId, place: [f32; 3]) -> Result<(), EngineError> {
-        self.player(id)?;
-        self.face_towards(id, Vec3::from(place));
+        self.space.player(id)?;
+        characters::face_towards(&mut self.space, id, Vec3::from(place));
         Ok(())
     }
 
     fn player_of_entity(&self, id: EntityId) -> Option<PlayerId> {
-        self.alive(id)?.player
+        self.space.alive(id)?.player
     }
 
     fn send(
@@ -542,54 +521,41 @@ impl Engine for WorldState {
         let to = match to {
             Recipient::All => None,
             Recipient::One(player) => {
-                self.player(player)?;
+                self.space.player(player)?;
                 Some(player)
             }
         };
         let (name, args) = (name.to_owned(), Args(args));
-        let message = match reliable {
-            true => ServerMessage::Event { name, args },
-            false => ServerMessage::UnreliableEvent { name, args },
-        };
-        self.outbox.push(Outgoing {
-            to,
-            message,
-            reliable,
-        });
+        let outbox = &mut self.space.outbox;
+        match reliable {
+            true => outbox.send(to, ServerMessage::Event { name, args }),
+            false => outbox.send_unreliable(to, ServerMessage::UnreliableEvent { name, args }),
+        }
         Ok(())
     }
 
     fn reply(&mut self, player: PlayerId, invoke: u32, result: Result<Vec<Value>, String>) {
-        self.outbox.push(Outgoing {
-            to: Some(player),
-            message: ServerMessage::InvokeResult {
-                id: invoke,
-                result: result.map(Args),
-            },
-            reliable: true,
-        });
+        let message = ServerMessage::InvokeResult {
+            id: invoke,
+            result: result.map(Args),
+        };
+        self.space.outbox.send(Some(player), message);
     }
 
     fn store(&mut self, request: StoreRequest) -> Result<(), EngineError> {
-        if self.store_outbox.len() >= STORE_REQUESTS_MAX {
-            let message = format!("{STORE_REQUESTS_MAX} requests to the store in one tick");
-            return Err(EngineError::Limit(message));
-        }
-        self.store_requests += 1;
-        self.store_outbox.push(request);
-        Ok(())
+        self.store.push(request)
     }
 
     fn npcs(&self) -> Vec<EntityId> {
-        self.npcs.all.keys().copied().collect()
+        self.space.entities.npcs().iter().copied().collect()
     }
 
     fn npc(&self, id: EntityId) -> Result<Option<NpcFacts>, EngineError> {
-        self.npc_facts(id)
+        self.npcs.facts(&self.space, id)
     }
 
     fn order_npc(&mut self, id: EntityId, order: NpcOrder) -> Result<(), EngineError> {
-        WorldState::order_npc(self, id, order)
+        self.npcs.order(&self.space, id, order)
     }
 
     fn spells(&self) -> Vec<String> {
@@ -597,32 +563,39 @@ impl Engine for WorldState {
     }
 
     fn cast(&mut self, player: PlayerId, spell: &str, params: Value) -> Result<(), EngineError> {
-        self.cast_spell(player, spell, None, params)
+        self.spells
+            .cast(&mut self.space, player, spell, None, params)
             .map_err(|refusal| EngineError::Refused(refusal.to_string()))
     }
 
     fn cast_done(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
-        self.announce_cast(cast, draws, answers);
+        let news = self
+            .spells
+            .announce(&mut self.space, (cast, draws), answers);
+        if let Some(news) = news {
+            self.visitors.report(news);
+        }
     }
 
     fn define_weapon(&mut self, name: &str, weapon: &WeaponSpec) -> Result<(), EngineError> {
-        WorldState::define_weapon(self, name, weapon)
+        self.projectiles.define(&mut self.space, name, weapon)
     }
 
     fn arm(&mut self, player: PlayerId, weapon: Option<&str>) -> Result<(), EngineError> {
-        WorldState::arm(self, player, weapon)
+        self.projectiles.arm(&mut self.space, player, weapon)
     }
 
     fn weapon_of(&self, player: PlayerId) -> Option<String> {
-        WorldState::weapon_of(self, player)
+        self.projectiles.weapon_of(&self.space, player)
     }
 
     fn fire(&mut self, request: &FireRequest) -> Result<u32, EngineError> {
-        WorldState::fire(self, request)
+        self.projectiles.fire(&self.space, request)
     }
 
     fn remove_projectile(&mut self, id: u32) -> bool {
-        WorldState::remove_projectile(self, id)
+        self.projectiles
+            .remove(&mut self.space, &self.characters, id)
     }
 
     fn projectiles(&self) -> usize {
@@ -630,15 +603,16 @@ impl Engine for WorldState {
     }
 
     fn is_alive(&self, player: PlayerId) -> bool {
-        self.is_living(player)
+        self.space.is_living(player)
     }
 
     fn respawn_seconds(&self) -> f64 {
-        f64::from(self.respawn_ticks) / f64::from(self.tick_hz)
+        f64::from(self.characters.respawn_ticks) / f64::from(self.space.tick_hz)
     }
 
     fn set_respawn_seconds(&mut self, seconds: f64) -> Result<(), EngineError> {
-        self.respawn_ticks = (seconds * f64::from(self.tick_hz)).round() as u32;
+        let ticks = seconds * f64::from(self.space.tick_hz);
+        self.characters.respawn_ticks = ticks.round() as u32;
         Ok(())
     }
 
@@ -648,17 +622,29 @@ impl Engine for WorldState {
         from: Option<PlayerId>,
         text: &str,
     ) -> Result<(), EngineError> {
-        self.write_chat(to, from, text)
+        let space = &mut self.space;
+        let (from, player_id) = match from {
+            Some(number) => {
+                let player = space.player(number)?;
+                (player.name.clone(), player.id.clone())
+            }
+            None => Default::default(),
+        };
+        let to = match to {
+            Recipient::All => None,
+            Recipient::One(number) => Some(space.player(number)?.number),
+        };
+        let text = text.to_owned();
+        let message = ServerMessage::Chat {
+            from,
+            text,
+            player_id,
+        };
+        space.outbox.send(to, message);
+        Ok(())
     }
 
-    fn log(&mut self, mut line: ScriptLog) {
-        self.script_errors += u64::from(line.level == LogLevel::Error);
-        if self.logs.len() < LOG_LINES_MAX {
-            line.origin = Some(Origin {
-                revision: self.revision.clone(),
-                hash: self.script_hashes.get(&line.script).cloned(),
-            });
-            self.logs.push(line);
-        }
+    fn log(&mut self, line: ScriptLog) {
+        self.space.console.log(line);
     }
 }

@@ -5,8 +5,9 @@
 use std::collections::VecDeque;
 
 use frolic_fleet_api::ops::{LoggedOp, WorldOp};
+use frolic_script::EngineError;
 
-use crate::state::{Outgoing, WorldState};
+use crate::outbox::Outgoing;
 
 /// Operations that may wait for storage; further ones are refused.
 const WAITING_MAX: usize = 4096;
@@ -51,39 +52,43 @@ impl History {
     }
 }
 
-impl WorldState {
+impl History {
     /// Queues an operation that was just executed, with the messages to send
     /// once it is stored. Check [`History::has_room`] before executing it.
-    pub fn log_op(
+    pub fn log(
         &mut self,
         by: Option<String>,
         op: WorldOp,
         messages: impl FnOnce(u64) -> Vec<Outgoing>,
     ) -> u64 {
-        let history = &mut self.history;
-        history.newest += 1;
-        let seq = history.newest;
-        history.fresh.push(LoggedOp { seq, by, op });
+        self.newest += 1;
+        let seq = self.newest;
+        self.fresh.push(LoggedOp { seq, by, op });
         let messages = messages(seq).into_iter().map(|outgoing| (seq, outgoing));
-        history.held.extend(messages);
+        self.held.extend(messages);
         seq
     }
 
-    /// Operations up to this number are stored: releases the messages that wait
+    /// Checks whether there is capacity for one more operation.
+    ///
+    /// # Errors
+    /// If too many wait to be stored.
+    pub fn check_room(&self) -> Result<(), EngineError> {
+        if self.has_room() {
+            return Ok(());
+        }
+        let message = "too many changes of this world wait to be stored; try again in a moment";
+        Err(EngineError::Limit(message.to_owned()))
+    }
+
+    /// Operations up to this number are stored. Returns the messages that wait
     /// for them.
-    pub fn ops_persisted(&mut self, up_to: u64) {
-        let history = &mut self.history;
-        history.persisted = up_to.min(history.newest);
-        let persisted = history.persisted;
-        history.fresh.retain(|op| op.seq > persisted);
-        let safe = history
-            .held
-            .iter()
-            .take_while(|(seq, _)| *seq <= history.persisted)
-            .count();
-        let released = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
-        self.outbox.extend(released);
-        self.show_structures(persisted);
-        self.settle_ground(persisted);
+    pub fn persist(&mut self, up_to: u64) -> impl Iterator<Item = Outgoing> {
+        self.persisted = up_to.min(self.newest);
+        let persisted = self.persisted;
+        self.fresh.retain(|op| op.seq > persisted);
+        let safe = self.held.iter();
+        let safe = safe.take_while(|(seq, _)| *seq <= persisted).count();
+        self.held.drain(..safe).map(|(_, outgoing)| outgoing)
     }
 }

@@ -16,7 +16,7 @@ use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput};
 use smallvec::SmallVec;
 
-use crate::replay::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 /// Queued inputs: as many as one JSON batch may hold. A client that fills the
 /// queue delays only itself.

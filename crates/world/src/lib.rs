@@ -11,49 +11,56 @@
 //! give the same states; a test can run an hour in a second.
 #![forbid(unsafe_code)]
 
-mod avatar;
 mod bodies;
-mod character;
+mod characters;
+mod console;
 mod definitions;
 mod engine;
-mod entity;
+mod entities;
+mod fingerprint;
 mod history;
 mod inputs;
-mod interact;
 mod interest;
 pub mod lag_compensation;
 mod leaderstats;
-mod life;
+mod moment;
 mod nav;
 mod npcs;
+mod outbox;
 mod player;
+mod policy;
+mod presence;
 mod projectiles;
-mod registry;
 mod reload;
 mod remote_commands;
 pub mod replay;
 mod saved;
 mod search;
-mod spawning;
+mod space;
 mod spells;
 mod stage;
 mod state;
+mod store;
 mod string_quota;
 mod structures;
 mod terrain;
 mod trigger;
+mod updates;
 mod world;
 
 pub use inputs::InputQueue;
-pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
+pub use interest::{ClientView, Delivery, JsonView};
 pub use npcs::NpcReport;
+pub use outbox::Outgoing;
 pub use player::PlayerNumber;
+pub use policy::InterestPolicy;
 pub use reload::{Changes, Reloaded};
 pub use remote_commands::LearnRefusal;
 pub use saved::{Marks, marks_of};
 pub use search::EntityRecord;
 pub use spells::CastRefusal;
 pub use stage::{Stage, StepTimes, Stopwatch};
-pub use state::Outgoing;
 pub use terrain::{Place, TerraformError, TerrainView};
-pub use world::{ChatRefusal, LoadError, StepReport, World, WorldFigures, WorldOptions, input};
+pub use world::{
+    AsSeen, ChatRefusal, LoadError, StepReport, World, WorldFigures, WorldOptions, input,
+};

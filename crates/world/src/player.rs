@@ -7,13 +7,11 @@ use frolic_protocol::message::PlayerStat;
 use frolic_protocol::projectile::Vitals;
 use frolic_protocol::snapshot::OwnState;
 use frolic_protocol::{PlayerInfo, Value};
-use frolic_sim::{CharacterInput, CharacterState, StepCache};
+use frolic_sim::{CharacterInput, CharacterParams, CharacterState, StepCache, Vec3};
 
 use crate::inputs::InputQueue;
-use crate::lag_compensation::Shown;
 use crate::leaderstats::Leaderstats;
-use crate::life::Life;
-use crate::projectiles::Arms;
+use crate::moment::Shown;
 
 /// Number of a player in a world, from 1; never reused.
 pub type PlayerNumber = u32;
@@ -26,8 +24,38 @@ pub(crate) const MANA_MAX: f32 = 100.0;
 /// Mana that regenerates per second.
 pub(crate) const MANA_PER_S: f32 = 10.0;
 
+/// Height of the eyes as a fraction of a character's height.
+const EYES: f32 = 0.9;
+
 /// Health of a fresh character.
 pub(crate) const HEALTH_MAX: f64 = 100.0;
+
+/// The vitals that a client assumes until it receives others.
+pub(crate) const UNHURT: Vitals = Vitals {
+    health: HEALTH_MAX as f32,
+    health_max: HEALTH_MAX as f32,
+    alive: true,
+};
+
+/// One life of a player's character, from one spawn to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// Counts lives, from 1.
+    pub number: u32,
+    /// The first tick that ended in this life. A character seen earlier was
+    /// seen in another life.
+    pub first_tick: u32,
+}
+
+/// The weapon that a player holds, and when it may fire again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arms {
+    /// Number of the weapon.
+    pub weapon: Option<u16>,
+    /// In 1/256 of a tick. One input is used per tick, so this also limits
+    /// inputs: a client that sends more of them fires no faster.
+    pub ready: u64,
+}
 
 pub(crate) struct Player {
     pub number: PlayerNumber,
@@ -74,6 +102,33 @@ pub(crate) struct Player {
 }
 
 impl Player {
+    /// Whether a character hit in `life` can still be hurt in it.
+    pub fn lives(&self, life: Life) -> bool {
+        self.dead_until.is_none() && self.life == life
+    }
+
+    pub fn vitals(&self) -> Vitals {
+        Vitals {
+            health: self.health as f32,
+            health_max: self.health_max as f32,
+            alive: self.dead_until.is_none(),
+        }
+    }
+
+    /// Whether they are in the world and can act.
+    pub fn is_living(&self) -> bool {
+        self.online && self.dead_until.is_none()
+    }
+
+    /// The position of their eyes, and the view direction.
+    pub fn aim(&self, params: &CharacterParams) -> (Vec3, Vec3) {
+        let (sin, cos) = self.input.yaw.sin_cos();
+        let (rise, level) = self.input.pitch.sin_cos();
+        let ahead = Vec3::new(-sin * level, rise, -cos * level);
+        let eyes = self.character.feet + Vec3::Y * (params.height * EYES);
+        (eyes, ahead)
+    }
+
     /// Prefetch: reads the memory that inputs and updates use first.
     pub fn glance(&self) -> u32 {
         let character = self.character.feet.x.to_bits();

@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 
 use frolic_sim::{Flight, FlightParams, Sweeper, Vec3, flight};
 
+use crate::characters::Characters;
 use crate::player::PlayerNumber;
-use crate::state::WorldState;
+use crate::space::Space;
 
-pub(crate) use fire::Arms;
-pub(crate) use hits::Targets;
-pub(crate) use replication::Pending;
-pub(crate) use weapons::Armoury;
+use hits::Targets;
+use replication::Pending;
+use weapons::Armoury;
 
 /// Shots in flight in a world; further ones are refused.
 pub(crate) const FLYING_MAX: usize = 4_096;
@@ -82,30 +82,28 @@ impl Projectiles {
             }
         }
     }
-}
 
-impl WorldState {
     /// Fires for players who hold the button, moves every shot, and applies
     /// hits.
-    pub fn step_projectiles(&mut self) {
-        self.fly();
-        self.fire_of_players();
-        self.send_projectiles();
+    pub fn step(&mut self, space: &mut Space, characters: &Characters) {
+        self.fly(space, characters);
+        self.fire_of_players(space);
+        self.send(space);
     }
 
-    fn fly(&mut self) {
-        if self.projectiles.flying.is_empty() {
+    fn fly(&mut self, space: &mut Space, characters: &Characters) {
+        if self.flying.is_empty() {
             return;
         }
-        let dt = self.dt();
-        let mut flying = std::mem::take(&mut self.projectiles.flying);
+        let dt = space.dt();
+        let mut flying = std::mem::take(&mut self.flying);
         let mut ended = Vec::new();
-        let targets = Targets::of(self);
-        let mut sweeper = Sweeper::new(&self.collision);
+        let targets = Targets::of(space);
+        let mut sweeper = Sweeper::new(&space.collision);
         flying.retain_mut(|shot| {
             let mut after = shot.flight;
             let legs = flight::step_flight(&mut sweeper, &shot.params, &mut after, &[], dt);
-            let hit = targets.first_hit(self, shot, &legs, &mut sweeper);
+            let hit = targets.first_hit(space, shot, &legs, &mut sweeper);
             let hit = hit.or_else(|| {
                 let solid = flight::is_over(&after, &legs)?;
                 Some(hits::Met {
@@ -117,7 +115,7 @@ impl WorldState {
             });
             if after.bounces != shot.flight.bounces {
                 // After a bounce it flies where no player was looked for.
-                shot.next_look = self.tick;
+                shot.next_look = space.tick;
             }
             shot.flight = after;
             if let Some(met) = hit {
@@ -126,18 +124,18 @@ impl WorldState {
             }
             // Clients know when a shot expires and need no message.
             let far = after.position.abs().max_element() > REACH_MAX_M;
-            shot.last_tick > self.tick && !far
+            shot.last_tick > space.tick && !far
         });
         // Hit handlers may fire again; these shots came first.
-        flying.append(&mut self.projectiles.flying);
-        self.projectiles.flying = flying;
+        flying.append(&mut self.flying);
+        self.flying = flying;
         for (shot, met) in ended {
-            self.end_shot(&shot, met);
+            self.end_shot(space, characters, &shot, met);
         }
     }
+}
 
-    /// The origin of a player's shots.
-    pub(crate) fn eye_of(feet: Vec3) -> Vec3 {
-        feet + Vec3::Y * flight::EYE_HEIGHT_M
-    }
+/// The origin of a player's shots.
+fn eye_of(feet: Vec3) -> Vec3 {
+    feet + Vec3::Y * flight::EYE_HEIGHT_M
 }

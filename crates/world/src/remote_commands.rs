@@ -4,17 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use frolic_fleet_api::ops::WorldOp;
 use frolic_fleet_api::remote_commands::{CastNews, LearnSpell, NEWS_MAX};
-use frolic_protocol::ServerMessage;
 use frolic_protocol::Value;
-use frolic_protocol::terrain::{ChunkVersion, TerrainOp};
-use frolic_script::ScriptEvent;
+use frolic_protocol::terrain::TerrainOp;
 
+use crate::history::History;
 use crate::player::{MANA_MAX, MANA_PER_S};
-use crate::spells::CastRefusal;
-use crate::state::WorldState;
-use crate::terrain::TerraformError;
+use crate::space::Space;
+use crate::spells::{CastRefusal, Spells, named_target};
+use crate::terrain::{Ground, TerraformError, check_brush, check_place};
 
 /// Visitors whose mana and cooldowns are stored; the least recent one is
 /// replaced.
@@ -98,39 +96,20 @@ impl Visitors {
             self.casts.push(cast);
         }
     }
-}
-
-impl WorldState {
-    pub fn may_learn(&self, spell: &LearnSpell) -> Result<(), LearnRefusal> {
-        if !self.spells.allowed {
-            return Err(LearnRefusal::NotAllowed);
-        }
-        let id = spell.name.split('@').next().unwrap_or_default();
-        if self.spells.is_of_game(id) {
-            return Err(LearnRefusal::OfTheGame(id.to_owned()));
-        }
-        let numbers = [spell.cooldown_s, spell.cost, spell.range_m];
-        if numbers
-            .iter()
-            .any(|number| !(0.0..=3600.0).contains(number))
-        {
-            return Err(LearnRefusal::BadSettings(id.to_owned()));
-        }
-        Ok(())
-    }
 
     /// A cast by a user without a character.
-    pub fn cast_by_visitor(
+    pub fn cast(
         &mut self,
+        (space, spells): (&mut Space, &mut Spells),
         id: &str,
         spell: &str,
         revision: Option<&str>,
         params: Value,
     ) -> Result<(), CastRefusal> {
-        let (settings, code) = self.castable(spell, revision)?;
-        let target = self.named_target(&params)?.unwrap_or_default();
-        let (tick, tick_hz) = (self.tick, self.tick_hz);
-        let visitor = self.visitors.visit(id, tick, tick_hz, 1.0);
+        let (settings, code) = spells.castable(space, spell, revision)?;
+        let target = named_target(&params)?.unwrap_or_default();
+        let (tick, tick_hz) = space.time();
+        let visitor = self.visit(id, tick, tick_hz, 1.0);
         if let Some(ready) = visitor.ready.get(spell) {
             let seconds = ready.saturating_sub(tick) as f32 / tick_hz.max(1) as f32;
             let spell = spell.to_owned();
@@ -146,95 +125,54 @@ impl WorldState {
         visitor.mana -= settings.cost;
         let wait = (settings.cooldown_s * tick_hz as f32) as u32;
         visitor.ready.insert(spell.to_owned(), tick + wait);
-        self.begin_cast(spell, code, (0, 0, id.to_owned()), target, params);
+        spells.begin(space, spell, code, (0, 0, id.to_owned()), target, params);
         Ok(())
     }
 
-    pub fn terraform_by_visitor(
+    /// A terrain change by a user without a character, in a game that allows
+    /// commands from outside.
+    pub fn terraform(
         &mut self,
+        space: &mut Space,
+        ground: &mut Ground,
+        history: &mut History,
         id: &str,
         op: &TerrainOp,
     ) -> Result<Option<u64>, TerraformError> {
-        if !self.spells.allowed {
-            return Err(TerraformError::NotFromOutside);
-        }
-        let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
+        let terrain = space.collision.terrain();
+        let terrain = terrain.ok_or(TerraformError::NoTerrain)?;
         if !terrain.settings().editable {
             return Err(TerraformError::NotEditable);
         }
         let rate = terrain.settings().rate;
-        let (tick, tick_hz) = (self.tick, self.tick_hz);
-        let visitor = self.visitors.visit(id, tick, tick_hz, rate);
+        let (tick, tick_hz) = space.time();
+        let visitor = self.visit(id, tick, tick_hz, rate);
         if visitor.changes < 1.0 {
             return Err(TerraformError::TooFast(rate));
         }
         visitor.changes -= 1.0;
         let op = op.resolve()?;
-        self.check_brush(&op)?;
-        self.check_place(&op)?;
-        Ok(self.terraform_for(None, Some(id.to_owned()), &op))
-    }
-
-    /// Reverts all changes ever made to this world, as one operation.
-    pub fn clear(&mut self, by: &str) -> Result<u64, TerraformError> {
-        if !self.history.has_room() {
-            return Err(TerraformError::Busy);
-        }
-        let entities = self.structures.forget_all();
-        let chunks = self.clear_ground();
-        let seq = self.log_op(Some(by.to_owned()), WorldOp::Clear, |_| Vec::new());
-        for entity in entities {
-            self.hide_structure(seq, entity);
-            self.destroy(entity);
-        }
-        self.ground_cleared(seq, chunks);
-        Ok(seq)
-    }
-
-    /// Resets every changed chunk to its generated state, in a version of its
-    /// own: clients with another version receive the whole chunk.
-    fn clear_ground(&mut self) -> Vec<ChunkVersion> {
-        let cleared = self.collision.replace_terrain(|terrain| {
-            let edited: Vec<ChunkVersion> = terrain.edited().collect();
-            terrain.reset();
-            let again = edited.into_iter().filter_map(|at| {
-                let chunk = terrain.chunk(at.chunk)?.clone();
-                let next = ChunkVersion {
-                    chunk: at.chunk,
-                    version: at.version + 1,
-                };
-                terrain.install(next, chunk).then_some(next)
-            });
-            again.collect()
-        });
-        cleared.unwrap_or_default()
+        check_brush(space, &op)?;
+        check_place(space, history, &op)?;
+        Ok(ground.apply(space, history, None, Some(id.to_owned()), &op))
     }
 }
 
-/// A cast as sent to observers outside the world.
-pub(crate) fn cast_report(
-    by: String,
-    revision_id: String,
-    message: &ServerMessage,
-) -> Option<CastNews> {
-    let ServerMessage::Cast(cast) = message else {
-        return None;
-    };
-    Some(CastNews {
-        by,
-        revision_id,
-        cast: serde_json::to_value(cast).ok()?,
-    })
-}
-
-/// The script event when all terrain is reset.
-pub(crate) fn everywhere() -> ScriptEvent {
-    ScriptEvent::TerrainChanged {
-        min: [-EVERYWHERE_M; 3],
-        max: [EVERYWHERE_M; 3],
-        player: None,
+/// Whether a spell may be learned.
+pub(crate) fn check_spell(spells: &Spells, spell: &LearnSpell) -> Result<(), LearnRefusal> {
+    if !spells.allowed {
+        return Err(LearnRefusal::NotAllowed);
     }
+    let id = spell.name.split('@').next().unwrap_or_default();
+    if spells.is_of_game(id) {
+        return Err(LearnRefusal::OfTheGame(id.to_owned()));
+    }
+    let numbers = [spell.cooldown_s, spell.cost, spell.range_m];
+    if numbers
+        .iter()
+        .any(|number| !(0.0..=3600.0).contains(number))
+    {
+        return Err(LearnRefusal::BadSettings(id.to_owned()));
+    }
+    Ok(())
 }
-
-/// Larger than any terrain.
-pub(crate) const EVERYWHERE_M: f32 = 100_000.0;

@@ -23,7 +23,6 @@ mod record;
 mod recorder;
 mod rerun;
 
-pub(crate) use hash::Fingerprint;
 pub use record::{Ending, Record, RecordReader, RecordingError, RecordingHeader, ScriptLimits};
 pub(crate) use recorder::Recorder;
 pub use recorder::{RecordOptions, this_build};

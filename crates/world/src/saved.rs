@@ -11,11 +11,11 @@ use frolic_fleet_api::persist::{
 };
 use frolic_protocol::json::JsonStructure;
 use frolic_protocol::{Value, quantize};
-use frolic_script::{Engine, LogLevel, ScriptLog};
 use frolic_sim::{Angle, Buttons, CharacterInput, CharacterState, Vec3};
 
+use crate::characters;
 use crate::player::{Player, PlayerNumber};
-use crate::state::WorldState;
+use crate::space::Space;
 use crate::terrain::{self, SavedGround};
 use crate::world::World;
 
@@ -41,16 +41,16 @@ pub fn marks_of(checkpoint: &Checkpoint) -> Marks {
 
 /// The remainder of a history without operations that cancel each other.
 #[derive(Default)]
-struct Squashed {
-    next: u64,
-    structures: BTreeMap<u64, Structure>,
-    ground: SavedGround,
+pub(crate) struct Squashed {
+    pub next: u64,
+    pub structures: BTreeMap<u64, Structure>,
+    pub ground: SavedGround,
     /// What could not be read, for the creator's log.
-    problems: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 impl Squashed {
-    fn of(saved: &SavedWorld) -> Self {
+    pub fn of(saved: &SavedWorld) -> Self {
         let mut squashed = Self::default();
         let sections = &saved.checkpoint.sections;
         if let Some(stored) = squashed.read::<Structures>(sections, STRUCTURES, STRUCTURES_VERSION)
@@ -118,82 +118,46 @@ impl Squashed {
     }
 }
 
-impl WorldState {
-    /// Restores what earlier processes of this world left; called before its
-    /// scripts start.
-    pub fn restore(&mut self, saved: &SavedWorld) {
-        let squashed = Squashed::of(saved);
-        let structures = squashed.structures.into_values();
-        let unknown = self.restore_structures(squashed.next, saved.newest(), structures);
-        let mut problems = squashed.problems;
-        self.restore_ground(&squashed.ground, &mut problems);
-        self.history.resume_after(saved.newest());
-        for prefab in unknown {
-            self.warn(format!(
-                "what was built from the prefab \"{prefab}\" is not shown: the game has no such prefab any more"
-            ));
-        }
-        for problem in problems {
-            self.warn(problem);
-        }
+/// Moves a player to their saved place; false if that is not possible.
+pub(crate) fn put_back(space: &mut Space, number: PlayerNumber, saved: &PlayerState) -> bool {
+    let feet = Vec3::from(saved.feet);
+    let inside = feet.abs().max_element() < quantize::POSITION_MAX && feet.y > space.kill_height;
+    if !saved.is_sound() || !inside {
+        return false;
     }
-
-    fn warn(&mut self, message: String) {
-        Engine::log(
-            self,
-            ScriptLog {
-                level: LogLevel::Warn,
-                script: "world".to_owned(),
-                line: None,
-                message,
-                source_line: None,
-                traceback: String::new(),
-                origin: None,
-            },
-        );
+    characters::teleport(space, number, feet);
+    let Some(player) = space.players.get_mut(&number) else {
+        return false;
+    };
+    player.character = CharacterState {
+        velocity: Vec3::from(saved.velocity),
+        ..CharacterState::at(feet)
+    };
+    // The view direction is restored; held keys are not.
+    player.inputs.look_at(CharacterInput {
+        yaw: Angle(saved.look[0]),
+        pitch: Angle(saved.look[1]),
+        ..CharacterInput::default()
+    });
+    player.input = player.inputs.current();
+    let [health, health_max] = saved.health;
+    player.health_max = health_max;
+    player.health = if health > 0.0 {
+        health.min(health_max)
+    } else {
+        health_max
+    };
+    player.team.clone_from(&saved.team);
+    for (name, stat) in saved.stats.iter().take(STATS_MAX) {
+        let value = match stat {
+            Stat::Number(number) => Value::Number(*number),
+            Stat::Text(text) => Value::String(text.clone()),
+        };
+        player.stats.insert(name, value);
     }
-
-    /// Moves a player to their saved place; false if that is not possible.
-    pub fn put_back(&mut self, number: PlayerNumber, saved: &PlayerState) -> bool {
-        let feet = Vec3::from(saved.feet);
-        let inside = feet.abs().max_element() < quantize::POSITION_MAX && feet.y > self.kill_height;
-        if !saved.is_sound() || !inside {
-            return false;
-        }
-        self.teleport(number, feet);
-        let Some(player) = self.players.get_mut(&number) else {
-            return false;
-        };
-        player.character = CharacterState {
-            velocity: Vec3::from(saved.velocity),
-            ..CharacterState::at(feet)
-        };
-        // The view direction is restored; held keys are not.
-        player.inputs.look_at(CharacterInput {
-            yaw: Angle(saved.look[0]),
-            pitch: Angle(saved.look[1]),
-            ..CharacterInput::default()
-        });
-        player.input = player.inputs.current();
-        let [health, health_max] = saved.health;
-        player.health_max = health_max;
-        player.health = if health > 0.0 {
-            health.min(health_max)
-        } else {
-            health_max
-        };
-        player.team.clone_from(&saved.team);
-        for (name, stat) in saved.stats.iter().take(STATS_MAX) {
-            let value = match stat {
-                Stat::Number(number) => Value::Number(*number),
-                Stat::Text(text) => Value::String(text.clone()),
-            };
-            player.stats.insert(name, value);
-        }
-        let info = player.info();
-        self.note_presence(info);
-        true
-    }
+    let info = player.info();
+    space.announce(info);
+    true
 }
 
 impl Player {
@@ -250,9 +214,11 @@ impl World {
             };
             sections.insert(STRUCTURES.to_owned(), section);
         }
-        state.ground_sections(&mut changed, &mut sections);
+        state
+            .ground
+            .sections(&state.space, &mut changed, &mut sections);
         // Sections that no longer exist.
-        let gone = before.into_keys().chain(state.cleared_sections());
+        let gone = before.into_keys().chain(state.ground.cleared_sections());
         let gone = gone.filter(|name| !marks.contains_key(name));
         sections.extend(gone.map(|name| (name, Section::gone())));
         Checkpoint {
@@ -270,7 +236,7 @@ impl World {
     /// player.
     pub fn player_state(&self, player: PlayerNumber) -> Option<PlayerState> {
         let state = self.borrow_state();
-        state.players.get(&player).map(Player::saved)
+        state.space.players.get(&player).map(Player::saved)
     }
 
     /// The structure that an entity is, for JSON clients.

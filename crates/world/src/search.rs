@@ -11,8 +11,8 @@ use frolic_scene::Components;
 use frolic_script::{EntityId, PlayerId, RaycastHit, RaycastRequest};
 use frolic_sim::{Rotation, Vec3};
 
-use crate::lag_compensation::Ray;
-use crate::state::WorldState;
+use crate::lag_compensation::{Ray, Seen};
+use crate::space::Space;
 use crate::world::World;
 
 /// An entity at one moment.
@@ -43,64 +43,65 @@ pub struct EntityRecord {
 /// Entities without the tag that a ray passes through before it gives up.
 const PASSED_MAX: usize = 64;
 
-impl WorldState {
-    /// Entities whose place is within a sphere, in order of ids. Without a
-    /// player in the world, in the present.
-    pub fn find_near(&self, center: Vec3, radius: f32, seen_by: Option<PlayerId>) -> Vec<EntityId> {
-        if let Some(seen) = seen_by.and_then(|player| self.seen_by(player)) {
-            return seen.near(center, radius);
-        }
-        let near = |place: Vec3| (place - center).length_squared() <= radius * radius;
-        let mut found = self.registry.around(center, radius);
-        found.retain(|id| self.alive(*id).is_some_and(|entity| near(entity.position)));
-        found
+/// Entities whose place is within a sphere, in order of ids, as a player saw
+/// them. Without that player in the world, in the present.
+pub(crate) fn find_near(
+    space: &Space,
+    center: Vec3,
+    radius: f32,
+    seen_by: PlayerId,
+) -> Vec<EntityId> {
+    match Seen::by(space, seen_by) {
+        Some(seen) => seen.near(center, radius),
+        None => space.entities.near(center, radius),
     }
+}
 
-    /// The first entity along a ray.
-    pub fn find_along(&self, request: &RaycastRequest) -> Option<RaycastHit> {
-        let (origin, direction) = (Vec3::from(request.origin), Vec3::from(request.direction));
-        let distance_max = request.distance_max;
-        let seen = match request.seen_by.and_then(|player| self.seen_by(player)) {
-            Some(seen) => {
-                let ray = Ray::new(origin, direction, distance_max)?;
-                let characters = seen.characters_along(&ray);
-                Some((seen, ray, characters))
-            }
-            None => None,
-        };
-        let cast = |ignore: &[EntityId]| match &seen {
-            Some((seen, ray, characters)) => seen.first_along(ray, characters, ignore),
-            None => self
-                .collision
-                .raycast(origin, direction, distance_max, ignore),
-        };
-        let mut ignore = request.ignore.clone();
-        // Bounded: each round passes through one more entity without the tag.
-        for _ in 0..PASSED_MAX {
-            let hit = cast(&ignore)?;
-            let wanted = request.tag.as_ref().is_none_or(|tag| {
-                self.alive(hit.entity)
-                    .is_some_and(|entity| entity.tags.contains(tag))
-            });
-            if wanted {
-                return Some(RaycastHit {
-                    entity: hit.entity,
-                    position: hit.point.to_array(),
-                    normal: hit.normal.to_array(),
-                    distance: hit.distance,
-                });
-            }
-            ignore.push(hit.entity);
+/// The first entity along a ray.
+pub(crate) fn find_along(space: &Space, request: &RaycastRequest) -> Option<RaycastHit> {
+    let (origin, direction) = (Vec3::from(request.origin), Vec3::from(request.direction));
+    let distance_max = request.distance_max;
+    let seen = match request.seen_by.and_then(|player| Seen::by(space, player)) {
+        Some(seen) => {
+            let ray = Ray::new(origin, direction, distance_max)?;
+            let characters = seen.characters_along(&ray);
+            Some((seen, ray, characters))
         }
-        None
+        None => None,
+    };
+    let cast = |ignore: &[EntityId]| match &seen {
+        Some((seen, ray, characters)) => seen.first_along(ray, characters, ignore),
+        None => space
+            .collision
+            .raycast(origin, direction, distance_max, ignore),
+    };
+    let mut ignore = request.ignore.clone();
+    // Bounded: each round passes through one more entity without the tag.
+    for _ in 0..PASSED_MAX {
+        let hit = cast(&ignore)?;
+        let wanted = request.tag.as_ref().is_none_or(|tag| {
+            space
+                .alive(hit.entity)
+                .is_some_and(|entity| entity.tags.contains(tag))
+        });
+        if wanted {
+            return Some(RaycastHit {
+                entity: hit.entity,
+                position: hit.point.to_array(),
+                normal: hit.normal.to_array(),
+                distance: hit.distance,
+            });
+        }
+        ignore.push(hit.entity);
     }
+    None
 }
 
 impl World {
     /// An entity as it is now.
     pub fn entity(&self, id: EntityId) -> Option<EntityRecord> {
         let state = self.borrow_state();
-        let entity = state.entities.get(&id)?;
+        let entity = state.space.entities.get(id)?;
         Some(EntityRecord {
             name: entity.name.clone(),
             components: Rc::clone(&entity.components),
@@ -118,6 +119,6 @@ impl World {
     /// The bounding box of an entity's solid: its lowest and highest corner.
     /// None without a solid.
     pub fn bounds_of(&self, entity: EntityId) -> Option<(Vec3, Vec3)> {
-        self.borrow_state().collision.bounds_of(entity)
+        self.borrow_state().space.collision.bounds_of(entity)
     }
 }

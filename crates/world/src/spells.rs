@@ -3,21 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use frolic_fleet_api::remote_commands::CastNews;
 use frolic_package::Package;
 use frolic_package::spells::{SpellSettings, script_path};
 use frolic_protocol::spell::CastEvent;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::ScriptEvent;
-use frolic_sim::{CharacterParams, Vec3};
+use frolic_sim::Vec3;
 
-use crate::player::PlayerNumber;
-use crate::remote_commands::cast_report;
-use crate::state::{Outgoing, WorldState};
+use crate::player::{Player, PlayerNumber};
+use crate::space::Space;
 
 /// Casts that scripts may be processing.
 const OPEN_MAX: usize = 256;
-/// Height of the eyes as a fraction of a character's height.
-const EYES: f32 = 0.9;
 
 /// Why a spell was not cast. The text is shown to the player.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -193,18 +191,19 @@ impl Spells {
     }
 }
 
-impl WorldState {
+impl Spells {
     /// Checks a cast and passes it to scripts.
-    pub fn cast_spell(
+    pub fn cast(
         &mut self,
+        space: &mut Space,
         number: PlayerNumber,
         spell: &str,
         revision: Option<&str>,
         params: Value,
     ) -> Result<(), CastRefusal> {
-        let (settings, code) = self.castable(spell, revision)?;
-        let (tick, tick_hz) = (self.tick, self.tick_hz);
-        let player = self.players.get(&number).filter(|player| player.online);
+        let (settings, code) = self.castable(space, spell, revision)?;
+        let (tick, tick_hz) = (space.tick, space.tick_hz);
+        let player = space.players.get(&number).filter(|player| player.online);
         let player = player.ok_or(CastRefusal::NoSuchPlayer)?;
         if player.health <= 0.0 {
             return Err(CastRefusal::Dead);
@@ -222,20 +221,17 @@ impl WorldState {
                 mana: player.mana,
             });
         }
-        let target = self.target_of(number, &settings, &params)?;
-        let distance = self
-            .players
-            .get(&number)
-            .map_or(0.0, |player| (target - player.character.feet).length());
+        let target = target_of(space, player, &settings, &params)?;
+        let distance = (target - player.character.feet).length();
         // The eyes are above the feet: aiming at the full range is allowed.
-        if distance > settings.range_m + self.params.height {
+        if distance > settings.range_m + space.params.height {
             return Err(CastRefusal::TooFar {
                 spell: spell.to_owned(),
                 range: settings.range_m,
                 distance,
             });
         }
-        let Some(player) = self.players.get_mut(&number) else {
+        let Some(player) = space.players.get_mut(&number) else {
             return Err(CastRefusal::NoSuchPlayer);
         };
         player.mana -= settings.cost;
@@ -243,7 +239,7 @@ impl WorldState {
         player.spells_ready.retain(|_, ready| *ready > tick);
         player.spells_ready.insert(spell.to_owned(), tick + wait);
         let caster = (player.entity, number, player.id.clone());
-        self.begin_cast(spell, code, caster, target, params);
+        self.begin(space, spell, code, caster, target, params);
         Ok(())
     }
 
@@ -252,22 +248,23 @@ impl WorldState {
     /// learned with.
     pub fn castable(
         &self,
+        space: &Space,
         spell: &str,
         revision: Option<&str>,
     ) -> Result<(SpellSettings, String), CastRefusal> {
         let unknown = || CastRefusal::NoSuchSpell(spell.chars().take(80).collect());
-        if !self.spells.allowed {
+        if !self.allowed {
             return Err(CastRefusal::NotAllowed);
         }
-        let known = self.spells.known.get(spell).ok_or_else(unknown)?;
-        let code = self.script_hashes.get(&script_path(spell));
+        let known = self.known.get(spell).ok_or_else(unknown)?;
+        let code = space.console.hash_of(&script_path(spell));
         let code = code.ok_or_else(unknown)?;
         if revision
             .is_some_and(|wanted| wanted != code && known.revision.as_deref() != Some(wanted))
         {
             return Err(unknown());
         }
-        if self.spells.open.len() >= OPEN_MAX {
+        if self.open.len() >= OPEN_MAX {
             return Err(CastRefusal::Busy);
         }
         Ok((known.settings.clone(), code.clone()))
@@ -275,20 +272,21 @@ impl WorldState {
 
     /// Passes a checked cast to scripts. The caster is an entity, a player and
     /// a persistent id; the first two are 0 for a user without a character.
-    pub fn begin_cast(
+    pub fn begin(
         &mut self,
+        space: &mut Space,
         spell: &str,
         code: String,
         (caster, player, by): (u32, PlayerNumber, String),
         target: Vec3,
         params: Value,
     ) {
-        let tick = self.tick;
-        self.spells.casts = self.spells.casts.wrapping_add(1);
-        let cast = self.spells.casts;
+        let tick = space.tick;
+        self.casts = self.casts.wrapping_add(1);
+        let cast = self.casts;
         let seed = seed_of(tick, cast, player);
         let mut revision = code.clone();
-        if let Some(known) = self.spells.known.get_mut(spell) {
+        if let Some(known) = self.known.get_mut(spell) {
             known.used = tick;
             if let Some(learned) = &known.revision {
                 revision.clone_from(learned);
@@ -310,10 +308,10 @@ impl WorldState {
             by,
             revision,
             player,
-            from: self.players.get(&player).map(|p| p.character.feet),
+            from: space.players.get(&player).map(|p| p.character.feet),
         };
-        self.spells.open.insert(cast, open);
-        self.events.push(ScriptEvent::Cast {
+        self.open.insert(cast, open);
+        space.events.push(ScriptEvent::Cast {
             cast,
             path: script_path(spell),
             spell: spell.to_owned(),
@@ -324,83 +322,75 @@ impl WorldState {
         });
     }
 
-    /// The place in `params.target`, if there is one.
-    pub fn named_target(&self, params: &Value) -> Result<Option<Vec3>, CastRefusal> {
-        let named = match params {
-            Value::Map(map) => map.get("target"),
-            _ => None,
-        };
-        let Some(named) = named else {
-            return Ok(None);
-        };
-        place(named).map(Some).ok_or(CastRefusal::BadTarget)
-    }
-
-    /// The place in `params.target`, or the point that the caster looks at.
-    fn target_of(
-        &self,
-        number: PlayerNumber,
-        settings: &SpellSettings,
-        params: &Value,
-    ) -> Result<Vec3, CastRefusal> {
-        if let Some(named) = self.named_target(params)? {
-            return Ok(named);
-        }
-        let (eyes, ahead) = self.aim(number).ok_or(CastRefusal::NoSuchPlayer)?;
-        let hit = self.collision.raycast(eyes, ahead, settings.range_m, &[]);
-        Ok(hit.map_or(eyes + ahead * settings.range_m, |hit| hit.point))
-    }
-
-    /// The position of a player's eyes, and the view direction.
-    pub fn aim(&self, number: PlayerNumber) -> Option<(Vec3, Vec3)> {
-        let player = self.players.get(&number)?;
-        let (sin, cos) = player.input.yaw.sin_cos();
-        let (rise, level) = player.input.pitch.sin_cos();
-        let ahead = Vec3::new(-sin * level, rise, -cos * level);
-        Some((eyes_of(&self.params, player.character.feet), ahead))
-    }
-
-    /// Notifies clients that a spell has run, with its results.
-    pub fn announce_cast(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
-        let Some(open) = self.spells.open.remove(&cast) else {
-            return;
-        };
-        let recipients = self.recipients_of(&open);
+    /// Notifies clients that a spell has run, with its results. Returns the
+    /// cast for observers outside the world.
+    pub fn announce(
+        &mut self,
+        space: &mut Space,
+        (cast, draws): (u32, u32),
+        answers: Vec<Value>,
+    ) -> Option<CastNews> {
+        let open = self.open.remove(&cast)?;
+        let recipients = open.recipients(space);
         let mut event = open.event;
         event.draws = draws;
         event.answers = Args(answers);
+        let news = serde_json::to_value(&event).ok().map(|cast| CastNews {
+            by: open.by,
+            revision_id: open.revision,
+            cast,
+        });
         let message = ServerMessage::Cast(Box::new(event));
-        if let Some(report) = cast_report(open.by, open.revision, &message) {
-            self.visitors.report(report);
+        for to in recipients {
+            space.outbox.send(to, message.clone());
         }
-        self.outbox
-            .extend(recipients.into_iter().map(|to| Outgoing {
-                to,
-                message: message.clone(),
-                reliable: true,
-            }));
+        news
     }
+}
 
+impl Open {
     /// All players; with a radius the caster, and players within it of the
     /// caster's place or of the target.
-    fn recipients_of(&self, cast: &Open) -> Vec<Option<PlayerNumber>> {
-        let policy = self.updates.policy;
+    fn recipients(&self, space: &Space) -> Vec<Option<PlayerNumber>> {
+        let policy = space.updates.policy;
         if policy.radius.is_none() {
             return vec![None];
         }
-        let places = [cast.from, Some(Vec3::from(cast.event.target))];
-        let present = self.players.values().filter(|player| player.online);
-        let recipients = present.filter(|player| {
+        let places = [self.from, Some(Vec3::from(self.event.target))];
+        let recipients = space.online().filter(|player| {
             let feet = player.character.feet;
             let mut places = places.into_iter().flatten();
-            player.number == cast.player || places.any(|place| policy.reaches(feet, place))
+            player.number == self.player || places.any(|place| policy.reaches(feet, place))
         });
         recipients.map(|player| Some(player.number)).collect()
     }
 }
 
-fn eyes_of(params: &CharacterParams, feet: Vec3) -> Vec3 {
-    feet + Vec3::Y * (params.height * EYES)
+/// The place in `params.target`, if there is one.
+pub(crate) fn named_target(params: &Value) -> Result<Option<Vec3>, CastRefusal> {
+    let named = match params {
+        Value::Map(map) => map.get("target"),
+        _ => None,
+    };
+    let Some(named) = named else {
+        return Ok(None);
+    };
+    place(named).map(Some).ok_or(CastRefusal::BadTarget)
+}
+
+/// The place in `params.target`, or the point that the caster looks at.
+fn target_of(
+    space: &Space,
+    caster: &Player,
+    settings: &SpellSettings,
+    params: &Value,
+) -> Result<Vec3, CastRefusal> {
+    if let Some(named) = named_target(params)? {
+        return Ok(named);
+    }
+    let (eyes, ahead) = caster.aim(&space.params);
+    let hit = space.collision.raycast(eyes, ahead, settings.range_m, &[]);
+    Ok(hit.map_or(eyes + ahead * settings.range_m, |hit| hit.point))
 }
 
 fn place(value: &Value) -> Option<Vec3> {

@@ -12,8 +12,11 @@ use frolic_scene::quaternion_from_degrees;
 use frolic_script::{BuildRequest, Built, EngineError, EntityId};
 use frolic_sim::Rotation;
 
+use crate::definitions::Definitions;
+use crate::entities::SPAWNED_MAX;
+use crate::history::History;
 use crate::player::PlayerNumber;
-use crate::state::{SPAWNED_MAX, WorldState};
+use crate::space::Space;
 
 /// Structures of one world.
 pub(crate) const STRUCTURES_MAX: usize = 10_000;
@@ -29,7 +32,6 @@ pub(crate) struct Structures {
     /// Entities whose change must not be replicated before an operation is
     /// stored.
     waiting: VecDeque<(u64, EntityId)>,
-    hidden: BTreeSet<EntityId>,
     /// Players in the world by persistent id; a structure is always replicated
     /// to its owner.
     present: BTreeMap<String, PlayerNumber>,
@@ -53,7 +55,6 @@ impl Default for Structures {
             all: BTreeMap::new(),
             by_entity: BTreeMap::new(),
             waiting: VecDeque::new(),
-            hidden: BTreeSet::new(),
             present: BTreeMap::new(),
             rate: (0, 0),
             changed: 0,
@@ -95,11 +96,6 @@ impl Structures {
         self.present.get(owner).copied()
     }
 
-    /// Whether changes of this entity must not be replicated yet.
-    pub fn hides(&self, entity: EntityId) -> bool {
-        !self.hidden.is_empty() && self.hidden.contains(&entity)
-    }
-
     /// How many were built in the current second, for the fingerprint.
     pub fn rate(&self) -> (u32, u32) {
         self.rate
@@ -118,10 +114,10 @@ impl Structures {
     }
 
     /// Hides an operation on a structure from clients until it is stored.
-    fn hide(&mut self, until: u64, entity: EntityId) {
+    pub fn hide(&mut self, space: &mut Space, until: u64, entity: EntityId) {
         self.changed = until;
-        self.hidden.insert(entity);
         self.waiting.push_back((until, entity));
+        space.entities.hold_back(entity);
     }
 
     fn take_turn(&mut self, second: u32) -> bool {
@@ -132,27 +128,31 @@ impl Structures {
         self.rate.1 += u32::from(free);
         free
     }
-}
 
-impl WorldState {
     /// Builds a persistent structure.
-    pub fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
+    pub fn build(
+        &mut self,
+        space: &mut Space,
+        history: &mut History,
+        definitions: &Definitions,
+        request: &BuildRequest,
+    ) -> Result<Built, EngineError> {
         let prefab = &request.prefab;
-        let found = self.definitions.prefab(prefab);
+        let found = definitions.prefab(prefab);
         let (definition, components) =
             found.ok_or_else(|| EngineError::NoSuchPrefab(prefab.clone()))?;
-        self.room_for_op()?;
-        if self.structures.all.len() >= STRUCTURES_MAX {
+        history.check_room()?;
+        if self.all.len() >= STRUCTURES_MAX {
             let message = format!("{STRUCTURES_MAX} structures in one world; destroy some first");
             return Err(EngineError::Limit(message));
         }
-        if !self.structures.take_turn(self.tick / self.tick_hz.max(1)) {
+        if !self.take_turn(space.tick / space.tick_hz.max(1)) {
             let message = format!("{BUILDS_PER_SECOND} structures built in one second");
             return Err(EngineError::Limit(message));
         }
         let own = components.transform.unwrap_or_default();
         let structure = Structure {
-            number: self.structures.next,
+            number: self.next,
             prefab: prefab.clone(),
             position: request.position,
             rotation: request
@@ -162,14 +162,14 @@ impl WorldState {
         };
         let transform = placed(&structure, own);
         let scripts = components.script.iter().map(|s| s.path.clone()).collect();
-        let entity = self
-            .spawn_at(prefab.clone(), definition, components, transform)
+        let entity = space
+            .spawn(prefab.clone(), definition, components, &transform)
             .ok_or_else(|| EngineError::Limit(format!("{SPAWNED_MAX} spawned entities")))?;
-        self.structures.next += 1;
+        self.next += 1;
         self.stand(structure.clone(), Some(entity));
         let by = request.owner.clone();
-        let seq = self.log_op(by, WorldOp::Build(structure), |_| Vec::new());
-        self.hide_structure(seq, entity);
+        let seq = history.log(by, WorldOp::Build(structure), |_| Vec::new());
+        self.hide(space, seq, entity);
         Ok(Built {
             entity,
             scripts,
@@ -177,85 +177,42 @@ impl WorldState {
         })
     }
 
-    /// Checks whether there is capacity for one more operation.
-    ///
-    /// # Errors
-    /// If too many wait to be stored.
-    pub fn room_for_op(&self) -> Result<(), EngineError> {
-        if self.history.has_room() {
-            return Ok(());
-        }
-        let message = "too many changes of this world wait to be stored; try again in a moment";
-        Err(EngineError::Limit(message.to_owned()))
-    }
-
-    /// Records the removal of an entity that is about to be destroyed, if it is
-    /// a structure.
-    pub fn note_unbuilt(&mut self, entity: EntityId) {
-        let Some(number) = self.structures.by_entity.remove(&entity) else {
-            return;
-        };
-        let structure = number;
-        self.structures.all.remove(&number);
-        let seq = self.log_op(None, WorldOp::Unbuild { structure }, |_| Vec::new());
-        self.hide_structure(seq, entity);
-    }
-
-    /// Hides an operation on a structure from clients until it is stored. The
-    /// entity may be marked for replication already, because it was just
-    /// spawned, or moved before it was destroyed; the next collection would
-    /// find it there, or removed.
-    pub fn hide_structure(&mut self, until: u64, entity: EntityId) {
-        self.structures.hide(until, entity);
-        let touched = self.entities.get_mut(&entity).map(|e| &mut e.touched);
-        if touched.is_some_and(std::mem::take)
-            && let Some(at) = self.touched.iter().rposition(|id| *id == entity)
-        {
-            self.touched.remove(at);
+    /// Records the removal of an entity, if it is a structure.
+    pub fn note_removed(&mut self, space: &mut Space, history: &mut History, entity: EntityId) {
+        if let Some(structure) = self.by_entity.remove(&entity) {
+            self.all.remove(&structure);
+            let seq = history.log(None, WorldOp::Unbuild { structure }, |_| Vec::new());
+            self.hide(space, seq, entity);
         }
     }
 
     /// Releases the changes of operations that are stored up to this number.
-    pub fn show_structures(&mut self, persisted: u64) {
-        let structures = &mut self.structures;
-        let due = structures.waiting.iter();
+    pub fn show(&mut self, space: &mut Space, persisted: u64) {
+        let due = self.waiting.iter();
         let due = due.take_while(|(seq, _)| *seq <= persisted).count();
-        let shown: Vec<EntityId> = structures.waiting.drain(..due).map(|(_, id)| id).collect();
+        let shown: Vec<EntityId> = self.waiting.drain(..due).map(|(_, id)| id).collect();
         for id in shown {
-            if self
-                .structures
-                .waiting
-                .iter()
-                .any(|(_, other)| *other == id)
-            {
-                continue;
-            }
-            self.structures.hidden.remove(&id);
-            if self.entities.contains_key(&id) {
-                self.replicate(id);
-            } else {
-                // The next collection finds it removed.
-                self.touched.push(id);
+            if !self.waiting.iter().any(|(_, other)| *other == id) {
+                space.entities.release(id);
             }
         }
     }
 
     /// Updates the owner of a player's structures after they joined or left.
-    pub fn note_owner(&mut self, id: &str) {
-        let mut online = self.players.values().filter(|player| player.online);
-        let number = online.find(|player| player.id == id).map(|p| p.number);
-        match number {
-            Some(number) => self.structures.present.insert(id.to_owned(), number),
-            None => self.structures.present.remove(id),
+    pub fn note_owner(&mut self, space: &mut Space, id: &str) {
+        let number = space.online().find(|player| player.id == id);
+        match number.map(|player| player.number) {
+            Some(number) => self.present.insert(id.to_owned(), number),
+            None => self.present.remove(id),
         };
-        for entity in self.structure_entities(Some(id)) {
-            self.replicate(entity);
+        for entity in self.entities_of(Some(id)) {
+            space.entities.replicate(entity);
         }
     }
 
     /// Entities of the structures of an owner, or of all, as far as they exist.
-    pub fn structure_entities(&self, owner: Option<&str>) -> Vec<EntityId> {
-        let all = self.structures.all.values();
+    pub fn entities_of(&self, owner: Option<&str>) -> Vec<EntityId> {
+        let all = self.all.values();
         all.filter(|standing| {
             owner.is_none_or(|owner| standing.structure.owner.as_deref() == Some(owner))
         })
@@ -265,45 +222,50 @@ impl WorldState {
 
     /// Restores the structures of an earlier process of this world. Returns the
     /// prefabs that the game no longer has.
-    pub fn restore_structures(
+    pub fn restore(
         &mut self,
-        next: u64,
-        seq: u64,
+        space: &mut Space,
+        definitions: &Definitions,
+        (next, seq): (u64, u64),
         all: impl IntoIterator<Item = Structure>,
     ) -> BTreeSet<String> {
         let mut unknown = BTreeSet::new();
         for structure in all {
-            let entity = self.stand_up(&structure);
+            let entity = stand_up(space, definitions, &structure);
             if entity.is_none() {
                 unknown.insert(structure.prefab.clone());
             }
-            self.structures.next = self.structures.next.max(structure.number + 1);
+            self.next = self.next.max(structure.number + 1);
             self.stand(structure, entity);
         }
-        self.structures.next = self.structures.next.max(next);
-        self.structures.changed = seq;
+        self.next = self.next.max(next);
+        self.changed = seq;
         unknown
-    }
-
-    fn stand_up(&mut self, structure: &Structure) -> Option<EntityId> {
-        let (definition, components) = self.definitions.prefab(&structure.prefab)?;
-        let own = components.transform.unwrap_or_default();
-        let transform = placed(structure, own);
-        let sound = transform.position.iter().chain(&transform.rotation);
-        if !sound.into_iter().all(|part| part.is_finite()) {
-            return None;
-        }
-        self.spawn_at(structure.prefab.clone(), definition, components, transform)
     }
 
     fn stand(&mut self, structure: Structure, entity: Option<EntityId>) {
         let number = structure.number;
         if let Some(entity) = entity {
-            self.structures.by_entity.insert(entity, number);
+            self.by_entity.insert(entity, number);
         }
         let standing = Standing { structure, entity };
-        self.structures.all.insert(number, standing);
+        self.all.insert(number, standing);
     }
+}
+
+fn stand_up(
+    space: &mut Space,
+    definitions: &Definitions,
+    structure: &Structure,
+) -> Option<EntityId> {
+    let (definition, components) = definitions.prefab(&structure.prefab)?;
+    let own = components.transform.unwrap_or_default();
+    let transform = placed(structure, own);
+    let sound = transform.position.iter().chain(&transform.rotation);
+    if !sound.into_iter().all(|part| part.is_finite()) {
+        return None;
+    }
+    space.spawn(structure.prefab.clone(), definition, components, &transform)
 }
 
 /// The transform of a structure; its prefab defines the rest.

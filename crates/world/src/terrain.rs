@@ -6,7 +6,7 @@
 
 mod rules;
 mod saved;
-mod scripts;
+pub(crate) mod scripts;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -18,11 +18,14 @@ use frolic_protocol::terrain::{ChunkVersion, TerraformApplied, TerrainOp};
 use frolic_script::ScriptEvent;
 use frolic_terrain::{ChunkPos, Op, Terrain, codec};
 
+use crate::history::History;
+use crate::outbox::Outgoing;
 use crate::player::PlayerNumber;
-use crate::state::{Outgoing, WorldState};
+use crate::space::Space;
 use crate::world::World;
 
 pub use rules::TerraformError;
+pub(crate) use rules::{check_brush, check_place};
 pub(crate) use saved::{SavedGround, version_in};
 pub use view::TerrainView;
 pub(crate) use view::VersionsView;
@@ -33,6 +36,9 @@ const CHANGES_MAX: usize = 256;
 const PACKED_MAX: usize = 512;
 /// Chunks encoded in one tick: each takes about a tenth of a millisecond.
 const PACKS_PER_TICK: u32 = 12;
+
+/// Larger than any terrain.
+const EVERYWHERE_M: f32 = 100_000.0;
 
 /// A box in metres: its lowest and its highest corner.
 pub type Place = [[f32; 3]; 2];
@@ -65,68 +71,99 @@ pub(crate) struct Ground {
     cleared: Vec<ChunkPos>,
 }
 
-impl WorldState {
+impl Ground {
     /// Executes a checked operation, records it, and replicates it once it is
     /// stored. Returns its number; none if it changed nothing.
-    fn terraform(&mut self, by: Option<PlayerNumber>, op: &Op) -> Option<u64> {
-        let player = by.and_then(|number| self.players.get(&number));
+    fn terraform(
+        &mut self,
+        space: &mut Space,
+        history: &mut History,
+        by: Option<PlayerNumber>,
+        op: &Op,
+    ) -> Option<u64> {
+        let player = by.and_then(|number| space.players.get(&number));
         let by_id = player.map(|player| player.id.clone());
-        self.terraform_for(by, by_id, op)
+        self.apply(space, history, by, by_id, op)
     }
 
     /// The same for a user with this persistent id.
-    pub(crate) fn terraform_for(
+    pub fn apply(
         &mut self,
+        space: &mut Space,
+        history: &mut History,
         by: Option<PlayerNumber>,
         by_id: Option<String>,
         op: &Op,
     ) -> Option<u64> {
-        let chunks = self.change_ground(op);
+        let chunks = self.change(space, op);
         if chunks.is_empty() {
             return None;
         }
         let wire = TerrainOp::from(op);
         let message = wire.clone();
         let versions = chunks.clone();
-        let seq = self.log_op(by_id, WorldOp::Terrain(wire), |seq| {
-            vec![Outgoing {
-                to: None,
-                message: ServerMessage::TerraformApplied(TerraformApplied {
-                    seq,
-                    op: message,
-                    chunks: versions,
-                }),
-                reliable: true,
-            }]
+        let seq = history.log(by_id, WorldOp::Terrain(wire), |seq| {
+            let applied = TerraformApplied {
+                seq,
+                op: message,
+                chunks: versions,
+            };
+            vec![Outgoing::reliable(
+                None,
+                ServerMessage::TerraformApplied(applied),
+            )]
         });
-        self.ground.waiting.push_back((seq, chunks));
-        if let Some([min, max]) = self.ground.changes.last().copied() {
+        self.waiting.push_back((seq, chunks));
+        if let Some([min, max]) = self.changes.last().copied() {
             let player = by;
-            self.events
+            space
+                .events
                 .push(ScriptEvent::TerrainChanged { min, max, player });
         }
         Some(seq)
     }
 
+    /// Resets every changed chunk to its generated state, in a version of its
+    /// own: clients with another version receive the whole chunk.
+    pub fn reset(space: &mut Space) -> Vec<ChunkVersion> {
+        let cleared = space.collision.replace_terrain(|terrain| {
+            let edited: Vec<ChunkVersion> = terrain.edited().collect();
+            terrain.reset();
+            let again = edited.into_iter().filter_map(|at| {
+                let chunk = terrain.chunk(at.chunk)?.clone();
+                let next = ChunkVersion {
+                    chunk: at.chunk,
+                    version: at.version + 1,
+                };
+                terrain.install(next, chunk).then_some(next)
+            });
+            again.collect()
+        });
+        cleared.unwrap_or_default()
+    }
+
     /// Records that the operation with this number reset the terrain.
-    pub(crate) fn ground_cleared(&mut self, seq: u64, chunks: Vec<ChunkVersion>) {
+    pub fn cleared(&mut self, space: &mut Space, seq: u64, chunks: Vec<ChunkVersion>) {
         if chunks.is_empty() {
             return;
         }
-        let far = crate::remote_commands::EVERYWHERE_M;
-        self.ground.changed([[-far; 3], [far; 3]]);
-        self.ground.stale.extend(chunks.iter().map(|at| at.chunk));
-        self.ground.waiting.push_back((seq, chunks));
-        self.events.push(crate::remote_commands::everywhere());
+        let [min, max] = [[-EVERYWHERE_M; 3], [EVERYWHERE_M; 3]];
+        self.changed([min, max]);
+        self.stale.extend(chunks.iter().map(|at| at.chunk));
+        self.waiting.push_back((seq, chunks));
+        let player = None;
+        space
+            .events
+            .push(ScriptEvent::TerrainChanged { min, max, player });
     }
 
     /// Changes the blocks, and nothing else.
-    fn change_ground(&mut self, op: &Op) -> Vec<ChunkVersion> {
-        let chunks = self
+    fn change(&mut self, space: &mut Space, op: &Op) -> Vec<ChunkVersion> {
+        let chunks = space
             .collision
             .change_terrain(op, |terrain| terrain.apply(op));
         let chunks = chunks.unwrap_or_default();
-        if let Some(terrain) = self.collision.terrain()
+        if let Some(terrain) = space.collision.terrain()
             && !chunks.is_empty()
         {
             let range = op.blocks(terrain.grid());
@@ -135,57 +172,49 @@ impl WorldState {
                 range.min.map(|at| at as f32 * block_m),
                 range.max.map(|at| (at + 1) as f32 * block_m),
             ];
-            self.ground.changed(place);
-            self.ground.stale.extend(chunks.iter().map(|at| at.chunk));
+            self.changed(place);
+            self.stale.extend(chunks.iter().map(|at| at.chunk));
         }
         chunks
     }
 
     /// Repeats a stored operation of an earlier process of this world, without
     /// checks or replication.
-    fn redo_terrain(&mut self, op: &TerrainOp) {
-        let Ok(op) = op.resolve() else {
-            return;
-        };
-        let chunks = self.change_ground(&op);
-        let tick = self.tick;
-        self.ground.note_replicable(&chunks, tick);
+    fn redo(&mut self, space: &mut Space, op: &TerrainOp) {
+        if let Ok(op) = op.resolve() {
+            let chunks = self.change(space, &op);
+            self.note_replicable(&chunks, space.tick);
+        }
     }
 
     /// Restores a chunk from a checkpoint; false if it is damaged.
-    fn restore_chunk(&mut self, at: ChunkVersion, packed: &[u8]) -> bool {
+    fn restore_chunk(&mut self, space: &mut Space, at: ChunkVersion, packed: &[u8]) -> bool {
         let Ok(chunk) = codec::unpack(packed) else {
             return false;
         };
-        let restored = self
+        let restored = space
             .collision
             .replace_terrain(|terrain| terrain.install(at, chunk));
         // If the game's terrain is smaller now, there is nothing to restore.
         if restored == Some(true) {
-            let tick = self.tick;
-            self.ground.note_replicable(&[at], tick);
-            self.ground
-                .packed
-                .insert(at.chunk, (at.version, packed.into()));
+            self.note_replicable(&[at], space.tick);
+            self.packed.insert(at.chunk, (at.version, packed.into()));
         }
         true
     }
 
     /// Releases the changes of operations that are stored up to this number for
     /// replication.
-    pub fn settle_ground(&mut self, persisted: u64) {
-        let tick = self.tick + 1;
-        while let Some((seq, chunks)) = self.ground.waiting.pop_front() {
+    pub fn settle(&mut self, tick: u32, persisted: u64) {
+        while let Some((seq, chunks)) = self.waiting.pop_front() {
             if seq > persisted {
-                self.ground.waiting.push_front((seq, chunks));
+                self.waiting.push_front((seq, chunks));
                 break;
             }
-            self.ground.note_replicable(&chunks, tick);
+            self.note_replicable(&chunks, tick + 1);
         }
     }
-}
 
-impl Ground {
     fn changed(&mut self, place: Place) {
         if self.changes.len() < CHANGES_MAX {
             self.changes.push(place);
@@ -220,7 +249,7 @@ impl Ground {
 impl World {
     /// Passes the terrain to `look`, if the world has one.
     pub fn with_terrain<T>(&self, look: impl FnOnce(&Terrain) -> T) -> Option<T> {
-        self.borrow_state().collision.terrain().map(look)
+        self.borrow_state().space.collision.terrain().map(look)
     }
 
     /// The version of every changed chunk that may be replicated.
@@ -244,7 +273,7 @@ impl World {
     pub(crate) fn packed_chunk(&mut self, at: ChunkPos) -> Option<(u32, Arc<[u8]>)> {
         let mut state = self.state_mut();
         let state = &mut *state;
-        let terrain = state.collision.terrain()?;
+        let terrain = state.space.collision.terrain()?;
         let version = terrain.version(at);
         let replicable = state
             .ground
@@ -260,8 +289,8 @@ impl World {
             return Some((version, packed.clone()));
         }
         let ground = &mut state.ground;
-        if ground.packs.0 != state.tick {
-            ground.packs = (state.tick, 0);
+        if ground.packs.0 != state.space.tick {
+            ground.packs = (state.space.tick, 0);
         }
         if ground.packs.1 >= PACKS_PER_TICK {
             return None;

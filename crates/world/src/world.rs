@@ -1,6 +1,6 @@
 //! The world itself: load, join, step, replicate.
 
-mod chat;
+mod as_seen;
 pub mod input;
 mod presence;
 mod replication;
@@ -22,18 +22,22 @@ use frolic_script::{
 };
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
+use crate::characters;
+use crate::fingerprint::Fingerprint;
+use crate::interest::Scratch;
 use crate::interest::cells::Cells;
-use crate::interest::{InterestPolicy, Scratch};
-use crate::lag_compensation::UpdateRule;
+use crate::npcs::NpcReport;
+use crate::outbox::Outgoing;
 use crate::player::PlayerNumber;
+use crate::policy::InterestPolicy;
 use crate::reload::{Code, Watch, compile_log};
-use crate::replay::{
-    Ending, Fingerprint, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits,
-};
+use crate::replay::{Ending, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits};
 use crate::stage::Stopwatch;
-use crate::state::{Outgoing, WorldState};
+use crate::state::WorldState;
 use crate::string_quota::StringQuota;
+use crate::updates::UpdateRule;
 
+pub use as_seen::AsSeen;
 pub use input::{ChatRefusal, StepReport};
 
 /// Settings of a world besides its package.
@@ -148,7 +152,7 @@ impl World {
     pub fn load(package: &Package, options: WorldOptions) -> Result<Self, LoadError> {
         let mut state = WorldState::load(package);
         if let Some(tick_hz) = options.tick_hz {
-            state.tick_hz = tick_hz.clamp(1, 240);
+            state.space.tick_hz = tick_hz.clamp(1, 240);
         }
         state.wall_clock = (options.started_unix_ms, 0);
         let mut code = Code {
@@ -183,10 +187,10 @@ impl World {
         if let Some(limit) = &mut interest.bytes_per_s {
             *limit = options.client_bytes_per_s.unwrap_or(*limit);
         }
-        let tick_hz = state.tick_hz;
+        let tick_hz = state.space.tick_hz;
         let snapshot_hz = options.snapshot_hz.unwrap_or(settings.snapshot_hz);
         let snapshot_hz = snapshot_hz.clamp(1, tick_hz);
-        state.updates = UpdateRule {
+        state.space.updates = UpdateRule {
             policy: interest,
             ticks_per_update: tick_hz as f32 / snapshot_hz as f32,
         };
@@ -256,17 +260,19 @@ impl World {
         self.vm.start(scripts, &attachments);
         self.note_cuts();
         let state = self.state.borrow();
-        let errors = state.logs.iter().filter(|l| l.level == LogLevel::Error);
+        let console = &state.space.console;
+        let lines = console.lines().iter();
+        let errors = lines.filter(|line| line.level == LogLevel::Error);
         let failed = errors.map(|line| line.script.clone()).collect();
-        self.watch = Watch::new(state.tick_hz, failed);
-        self.judged_errors = state.script_errors;
+        self.watch = Watch::new(state.space.tick_hz, failed);
+        self.judged_errors = console.errors();
     }
 
     /// Delivers events to scripts. Events that they cause are delivered in the
     /// next round, for a bounded number of rounds; the rest in the next tick.
     fn dispatch_events(&mut self) {
         for _ in 0..4 {
-            let events = std::mem::take(&mut self.state.borrow_mut().events);
+            let events = std::mem::take(&mut self.state.borrow_mut().space.events);
             if events.is_empty() {
                 break;
             }
@@ -317,17 +323,17 @@ impl World {
     /// Metrics for the operator. Iterates over the players.
     pub fn figures(&self) -> WorldFigures {
         let state = self.state.borrow();
-        let players = state.players.values();
+        let players = state.space.players.values();
         WorldFigures {
-            entities: state.entities.len(),
+            entities: state.space.entities.len(),
             waiting_inputs: players.map(|p| usize::from(p.inputs.queued())).sum(),
-            repeated_inputs: state.repeated_inputs,
+            repeated_inputs: state.characters.repeated_inputs,
         }
     }
 
     /// The number of players.
     pub fn player_count(&self) -> usize {
-        self.state.borrow().players.len()
+        self.state.borrow().space.players.len()
     }
 
     /// The number of awake rigid bodies, which determine the cost of physics.
@@ -335,41 +341,50 @@ impl World {
         self.state.borrow().bodies.awake().len()
     }
 
+    /// All NPCs, in order of their ids.
+    pub fn npcs(&self) -> Vec<NpcReport> {
+        self.state.borrow().npcs.reports()
+    }
+
+    /// Rays that NPCs cast in the last tick.
+    pub fn npc_rays(&self) -> u32 {
+        self.state.borrow().npcs.rays()
+    }
+
     /// The current tick.
     pub fn tick(&self) -> u32 {
-        self.state.borrow().tick
+        self.state.borrow().space.tick
     }
 
     /// Ticks per second.
     pub fn tick_hz(&self) -> u32 {
-        self.state.borrow().tick_hz
+        self.state.borrow().space.tick_hz
     }
 
     /// How characters move.
     pub fn character_params(&self) -> CharacterParams {
-        self.state.borrow().params
+        self.state.borrow().space.params
     }
 
     /// The entity of a player's character.
     pub fn entity_of(&self, player: PlayerNumber) -> Option<u32> {
-        Some(self.state.borrow().players.get(&player)?.entity)
+        Some(self.state.borrow().space.players.get(&player)?.entity)
     }
 
     /// A player's character, exactly.
     pub fn character(&self, player: PlayerNumber) -> Option<CharacterState> {
-        Some(self.state.borrow().players.get(&player)?.character)
+        Some(self.state.borrow().space.players.get(&player)?.character)
     }
 
     /// The place of the first entity with that name or tag.
     pub fn position_of(&self, name_or_tag: &str) -> Option<Vec3> {
         let state = self.state.borrow();
-        let id = *state.registry.named(name_or_tag).first()?;
-        Some(state.alive(id)?.position)
+        state.space.entities.place_of(name_or_tag)
     }
 
     /// Messages for players since the last call.
     pub fn take_outbox(&mut self) -> Vec<Outgoing> {
-        let outbox = std::mem::take(&mut self.state.borrow_mut().outbox);
+        let outbox = self.state.borrow_mut().space.outbox.take();
         outbox
             .iter()
             .for_each(|outgoing| self.sent.outgoing(outgoing));
@@ -400,7 +415,8 @@ impl World {
     /// The messages about weapons, and which player holds which, for a joining
     /// client, as far as they are sent regardless of what it sees.
     pub fn weapons(&self, player: PlayerNumber) -> Vec<ServerMessage> {
-        self.state.borrow().weapon_messages(player)
+        let state = self.state.borrow();
+        state.projectiles.messages(&state.space, player)
     }
 
     /// Shots in flight.
@@ -421,12 +437,12 @@ impl World {
     pub fn state_hash(&self) -> u64 {
         let state = self.state.borrow();
         let mut fingerprint = self.sent;
-        for outgoing in &state.outbox {
+        for outgoing in state.space.outbox.iter() {
             fingerprint.outgoing(outgoing);
         }
         fingerprint.word(u64::from(self.next_player));
         fingerprint.word(self.inbox.len() as u64);
-        fingerprint.word(state.store_requests);
+        fingerprint.word(state.store.count());
         fingerprint.state(&state);
         fingerprint.value()
     }

@@ -4,9 +4,10 @@ use frolic_scene::{BodyKind, Components, Transform};
 use frolic_sim::{Pose, Shape};
 use rapier3d::prelude::{Collider, RigidBodyBuilder, RigidBodyHandle};
 
-use super::{Kind, Link, shapes};
-use crate::entity::Entity;
-use crate::state::WorldState;
+use super::{Bodies, Kind, Link, shapes};
+use crate::definitions::Definitions;
+use crate::entities::Entity;
+use crate::space::Space;
 
 impl Entity {
     /// Whether physics moves it: a dynamic body with a shape.
@@ -22,89 +23,76 @@ pub(super) fn is_dynamic(components: &Components) -> bool {
         && components.trigger.is_none()
 }
 
-impl WorldState {
+impl Bodies {
     /// Builds rapier's scene if it contains, or a prefab can spawn, a dynamic
     /// body. Doing it at the first spawn would make that tick slow.
-    pub fn build_bodies(&mut self) {
-        let falls = self.entities.values().any(Entity::falls);
-        if falls || self.definitions.any(is_dynamic) {
-            self.build_all_bodies();
+    pub fn build(&mut self, space: &Space, definitions: &Definitions) {
+        let falls = space.entities.iter().any(Entity::falls);
+        if falls || definitions.any(is_dynamic) {
+            self.build_all(space);
         }
     }
 
-    fn build_all_bodies(&mut self) {
-        self.bodies.built = true;
-        self.bodies.physics.integration_parameters.dt = self.dt();
-        let all: Vec<u32> = self.entities.keys().copied().collect();
+    fn build_all(&mut self, space: &Space) {
+        self.built = true;
+        self.physics.integration_parameters.dt = space.dt();
+        let all: Vec<u32> = space.entities.iter().map(|entity| entity.id).collect();
         // Carriers before the parts attached to them.
         for falling in [true, false] {
             for id in &all {
-                if self
-                    .alive(*id)
-                    .is_some_and(|entity| entity.falls() == falling)
-                {
-                    self.link_body(*id);
+                let entity = space.alive(*id);
+                if entity.is_some_and(|entity| entity.falls() == falling) {
+                    self.link(space, *id);
                 }
             }
         }
         for id in all {
-            self.join_bodies(id);
+            self.join(space, id);
         }
     }
 
     /// Adds a solid to rapier, or rebuilds it after its size changed.
-    pub fn add_body(&mut self, id: u32) {
-        if self.bodies.built {
-            self.link_body(id);
-            self.join_bodies(id);
+    pub fn add(&mut self, space: &Space, id: u32) {
+        if self.built {
+            self.link(space, id);
+            self.join(space, id);
             // Rebuilding the body dropped the joints of other bodies to it.
-            let tied = self.entities.values().filter(|entity| {
+            let tied = space.entities.iter().filter(|entity| {
                 let joint = entity.components.joint.as_ref();
                 joint.is_some_and(|joint| joint.with == Some(id))
             });
             let tied: Vec<u32> = tied.map(|entity| entity.id).collect();
-            tied.into_iter().for_each(|other| self.join_bodies(other));
-        } else if self.alive(id).is_some_and(Entity::falls) {
-            self.build_all_bodies();
+            tied.into_iter().for_each(|other| self.join(space, other));
+        } else if space.alive(id).is_some_and(Entity::falls) {
+            self.build_all(space);
         }
     }
 
-    /// The collision shape of an entity and its pose.
-    pub fn solid_of(&self, entity: &Entity) -> Option<Shape> {
-        let transform = Transform {
-            scale: entity.scale.to_array(),
-            ..Transform::default()
-        };
-        let meshes = self.collision.meshes();
-        frolic_sim::scene::solid_shape_with(&entity.components, &transform, meshes)
-    }
-
-    fn link_body(&mut self, id: u32) {
-        let home = self.bodies.links.get(&id).map(|link| link.home);
-        let speed = self.bodies.of(id).map(|body| *body.vels());
-        self.bodies.remove(id);
-        let Some(entity) = self.alive(id).filter(|entity| entity.player.is_none()) else {
+    fn link(&mut self, space: &Space, id: u32) {
+        let home = self.links.get(&id).map(|link| link.home);
+        let speed = self.of(id).map(|body| *body.vels());
+        self.unlink(id);
+        let Some(entity) = space.alive(id).filter(|entity| entity.player.is_none()) else {
             return;
         };
-        let Some(shape) = self.solid_of(entity) else {
+        let Some(shape) = solid_of(space, entity) else {
             return;
         };
         let (pose, body) = (entity.pose(), entity.components.body);
         let falls = entity.falls() && !matches!(shape, Shape::Mesh { .. });
         let carrier = match body {
-            None => self.carrier_of(entity),
+            None => self.carrier_of(space, entity),
             Some(_) => None,
         };
-        let bodies = &mut self.bodies;
-        let Some(form) = bodies.shapes.get(shape, self.collision.meshes()) else {
+        let Some(form) = self.shapes.get(shape, space.collision.meshes()) else {
             return;
         };
         let collider = shapes::collider(form, body.as_ref(), id);
-        let collider = match self.watched.contains(&id) {
+        let collider = match self.touches.watched().contains(&id) {
             true => collider.active_events(super::contacts::TOUCHES),
             false => collider,
         };
-        let physics = &mut *bodies.physics;
+        let physics = &mut *self.physics;
         let (handle, collider, kind) = if falls {
             let made = RigidBodyBuilder::dynamic()
                 .pose(pose)
@@ -115,8 +103,8 @@ impl WorldState {
             if let (Some(speed), Some(body)) = (speed, physics.bodies.get_mut(handle)) {
                 body.set_vels(speed, true);
             }
-            bodies.dynamic += 1;
-            bodies.fresh.push(id);
+            self.dynamic += 1;
+            self.fresh.push(id);
             (Some(handle), collider, Kind::Dynamic)
         } else if let Some((handle, carrier_pose)) = carrier {
             let place = carrier_pose.inverse() * pose;
@@ -138,14 +126,14 @@ impl WorldState {
             kind,
             home: home.unwrap_or(pose),
         };
-        bodies.links.insert(id, link);
+        self.links.insert(id, link);
     }
 
     /// The dynamic body that an entity is attached to, if any.
-    fn carrier_of(&self, entity: &Entity) -> Option<(RigidBodyHandle, Pose)> {
+    fn carrier_of(&self, space: &Space, entity: &Entity) -> Option<(RigidBodyHandle, Pose)> {
         let mut above = entity.parent;
-        while let Some(parent) = above.and_then(|id| self.alive(id)) {
-            let link = self.bodies.links.get(&parent.id);
+        while let Some(parent) = above.and_then(|id| space.alive(id)) {
+            let link = self.links.get(&parent.id);
             if let Some(link) = link.filter(|link| link.kind == Kind::Dynamic) {
                 return Some((link.body?, parent.pose()));
             }
@@ -153,6 +141,16 @@ impl WorldState {
         }
         None
     }
+}
+
+/// The collision shape of an entity.
+fn solid_of(space: &Space, entity: &Entity) -> Option<Shape> {
+    let transform = Transform {
+        scale: entity.scale.to_array(),
+        ..Transform::default()
+    };
+    let meshes = space.collision.meshes();
+    frolic_sim::scene::solid_shape_with(&entity.components, &transform, meshes)
 }
 
 /// The density of a body's parts, so that the whole body has one material.
@@ -171,7 +169,7 @@ impl Density for rapier3d::prelude::PhysicsWorld {
     }
 }
 
-impl super::Bodies {
+impl Bodies {
     /// Gives a fixed solid a kinematic body, so that it can be moved.
     pub(super) fn set_moving(&mut self, entity: u32) -> Option<RigidBodyHandle> {
         let link = self.links.get_mut(&entity)?;

@@ -7,7 +7,7 @@ use frolic_sim::{CharacterParams, Vec3};
 use rapier3d::prelude::{Collider, ColliderBuilder, RigidBody, RigidBodyBuilder, RigidBodyHandle};
 
 use super::{Bodies, shapes};
-use crate::state::WorldState;
+use crate::space::Space;
 
 /// Force of a character's push in newtons: a crate of 60 kg slides on stone,
 /// one of 100 kg does not.
@@ -122,27 +122,26 @@ impl Bodies {
     }
 }
 
-impl WorldState {
+impl Bodies {
     /// Updates the capsules of characters and applies their pushes.
-    pub(super) fn press_on_bodies(&mut self) {
-        let (tick, dt, params) = (self.tick, self.dt(), self.params);
-        let bodies = &mut self.bodies;
-        bodies.unload();
+    pub(super) fn press(&mut self, space: &Space) {
+        let (tick, dt, params) = (space.tick, space.dt(), space.params);
+        self.unload();
         let mut present = 0;
-        for player in self.players.values().filter(|player| player.online) {
+        for player in space.online() {
             present += 1;
-            bodies.place_capsule(player.entity, &params, player.character.feet, tick);
+            self.place_capsule(player.entity, &params, player.character.feet, tick);
             for touch in player.step_cache.touches() {
                 if touch.stands {
                     let lands = !player.touching.contains(&touch.entity);
-                    bodies.weigh_down(touch.entity, touch.point, params.gravity, lands);
+                    self.weigh_down(touch.entity, touch.point, params.gravity, lands);
                 } else if touch.speed > 0.0 {
-                    bodies.push(touch.entity, touch.point, touch.normal, touch.speed, dt);
+                    self.push(touch.entity, touch.point, touch.normal, touch.speed, dt);
                 }
             }
         }
-        if bodies.capsules.len() > present {
-            bodies.forget_capsules(tick);
+        if self.capsules.len() > present {
+            self.forget_capsules(tick);
         }
     }
 }

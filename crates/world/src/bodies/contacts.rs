@@ -1,5 +1,6 @@
 //! Contacts between entities, for scripts that subscribe to `Touched`.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use frolic_script::ScriptEvent;
@@ -8,12 +9,43 @@ use rapier3d::prelude::{
     SoftBodySet, SoftBodyTearEvent,
 };
 
-use crate::state::WorldState;
+use super::Bodies;
+use crate::entities::Entity;
+use crate::space::Space;
 
 /// The events enabled on colliders of watched entities.
 pub(super) const TOUCHES: ActiveEvents = ActiveEvents::COLLISION_EVENTS;
 /// Touches reported in one tick; a collapsing heap produces thousands.
 const TOUCHES_MAX: usize = 1024;
+
+/// Which touches are reported.
+#[derive(Default)]
+pub(super) struct Touches {
+    /// Entities whose touches scripts subscribed to.
+    watched: BTreeSet<u32>,
+    pub contacts: Contacts,
+    /// Touches of one tick; a reused buffer.
+    found: Vec<(u32, u32)>,
+}
+
+impl Touches {
+    pub fn watched(&self) -> &BTreeSet<u32> {
+        &self.watched
+    }
+
+    pub fn forget(&mut self, entity: u32) {
+        self.watched.remove(&entity);
+    }
+
+    fn report(&self, space: &mut Space, a: u32, b: u32) {
+        for (entity, other) in [(a, b), (b, a)] {
+            let alive = |id| space.alive(id).is_some();
+            if self.watched.contains(&entity) && alive(entity) && alive(other) {
+                space.events.push(ScriptEvent::Touched { entity, other });
+            }
+        }
+    }
+}
 
 /// Collects rapier's collision events during a step.
 #[derive(Default)]
@@ -60,40 +92,47 @@ impl EventHandler for Contacts {
     fn handle_soft_body_tear_event(&self, _soft_bodies: &SoftBodySet, _event: &SoftBodyTearEvent) {}
 }
 
-impl WorldState {
+impl Bodies {
     /// Enables `Touched` events for an entity.
-    pub fn watch_touches(&mut self, entity: u32) {
-        if self.alive(entity).is_some() && self.watched.insert(entity) {
-            let bodies = &mut self.bodies;
-            let link = bodies.links.get(&entity);
-            let collider = link.map(|link| link.collider);
-            if let Some(collider) = collider.and_then(|c| bodies.physics.colliders.get_mut(c)) {
+    pub fn watch(&mut self, entity: u32) {
+        if self.touches.watched.insert(entity) {
+            let collider = self.links.get(&entity).map(|link| link.collider);
+            if let Some(collider) = collider.and_then(|c| self.physics.colliders.get_mut(c)) {
                 collider.set_active_events(TOUCHES);
             }
         }
     }
 
+    /// Enables `Touched` events for an entity with a script.
+    pub fn watch_scripted(&mut self, space: &Space, entity: u32) {
+        let script = |entity: &Entity| entity.components.script.is_some();
+        if space.alive(entity).is_some_and(script) {
+            self.watch(entity);
+        }
+    }
+
     /// Reports contacts between bodies. Contacts of characters are reported
     /// separately.
-    pub(super) fn report_body_touches(&mut self) {
-        let mut touched = std::mem::take(&mut self.body_touches);
-        self.bodies.contacts.take(&mut touched);
+    pub(super) fn report_touches(&mut self, space: &mut Space) {
+        let mut touched = std::mem::take(&mut self.touches.found);
+        self.touches.contacts.take(&mut touched);
         // Makes the order independent of the order in which rapier found them.
         touched.sort_unstable();
         for &(a, b) in &touched {
-            let is_character = |id| self.entities.get(&id).is_some_and(|e| e.player.is_some());
+            let entity = |id| space.entities.get(id);
+            let is_character = |id| entity(id).is_some_and(|e| e.player.is_some());
             if !is_character(a) && !is_character(b) {
-                self.report_touch(a, b);
+                self.touches.report(space, a, b);
             }
         }
         touched.clear();
-        self.body_touches = touched;
+        self.touches.found = touched;
     }
 
     /// Reports what characters began to touch in this tick.
-    pub fn report_character_touches(&mut self) {
+    pub(super) fn report_character_touches(&self, space: &mut Space) {
         let mut begun: Vec<(u32, u32)> = Vec::new();
-        for player in self.players.values_mut().filter(|player| player.online) {
+        for player in space.players.values_mut().filter(|player| player.online) {
             let touches = player.step_cache.touches();
             let same = touches.len() == player.touching.len()
                 && touches
@@ -112,15 +151,7 @@ impl WorldState {
                 .extend(touches.iter().map(|touch| touch.entity));
         }
         for (character, solid) in begun {
-            self.report_touch(character, solid);
-        }
-    }
-
-    fn report_touch(&mut self, a: u32, b: u32) {
-        for (entity, other) in [(a, b), (b, a)] {
-            if self.watched.contains(&entity) && self.alive(other).is_some() {
-                self.events.push(ScriptEvent::Touched { entity, other });
-            }
+            self.touches.report(space, character, solid);
         }
     }
 }

@@ -8,8 +8,8 @@ use frolic_terrain::{CHUNK_SIDE, ChunkPos, Terrain, first_block, index_in_chunk}
 use rapier3d::prelude::{ColliderHandle, IVector, SharedShape};
 
 use super::physics::Physics;
-use super::shapes;
-use crate::state::WorldState;
+use super::{Bodies, shapes};
+use crate::space::Space;
 
 /// Distance ahead of a body within which terrain colliders must exist.
 const MARGIN_M: f32 = 0.5;
@@ -94,31 +94,29 @@ fn solid_of(terrain: &Terrain, at: ChunkPos) -> Option<SharedShape> {
     (!blocks.is_empty()).then(|| SharedShape::voxels(size, &blocks))
 }
 
-impl WorldState {
-    /// Adds terrain colliders wherever bodies move in this tick.
-    pub(super) fn ground_bodies(&mut self) {
-        let Some(terrain) = self.collision.terrain() else {
+impl Bodies {
+    /// Adds terrain colliders wherever bodies move in this tick, and renews
+    /// those in `changed` boxes.
+    pub(super) fn ground(&mut self, space: &Space, changed: &[[[f32; 3]; 2]]) {
+        let Some(terrain) = space.collision.terrain() else {
             return;
         };
-        let (tick, dt) = (self.tick, self.dt());
-        let bodies = &mut self.bodies;
-        let (tiles, physics) = (&mut bodies.ground_tiles, &mut bodies.physics);
-        for [low, high] in &self.ground.changes {
+        let (tick, dt) = (space.tick, space.dt());
+        let (tiles, physics) = (&mut self.ground_tiles, &mut self.physics);
+        for [low, high] in changed {
             for at in terrain.grid().blocks_meeting(*low, *high).grown(1).chunks() {
                 if tiles.0.contains_key(&at) {
                     tiles.need(at, terrain, physics, tick);
                 }
             }
         }
-        let awake = bodies.awake.iter().map(|awake| awake.entity);
-        for entity in awake.chain(bodies.fresh.drain(..)) {
-            let Some((low, high)) = self.collision.bounds_of(entity) else {
+        let awake = self.awake.iter().map(|awake| awake.entity);
+        for entity in awake.chain(self.fresh.drain(..)) {
+            let Some((low, high)) = space.collision.bounds_of(entity) else {
                 continue;
             };
-            let speed = self
-                .entities
-                .get(&entity)
-                .map_or(Vec3::ZERO, |e| e.velocity);
+            let speed = space.entities.get(entity);
+            let speed = speed.map_or(Vec3::ZERO, |entity| entity.velocity);
             let way = speed * dt;
             let low = low.min(low + way) - Vec3::splat(MARGIN_M);
             let high = high.max(high + way) + Vec3::splat(MARGIN_M);

@@ -7,16 +7,16 @@ use rapier3d::prelude::{
     RopeJointBuilder, SpringJointBuilder,
 };
 
-use super::Kind;
-use crate::state::WorldState;
+use super::{Bodies, Kind};
+use crate::space::Space;
 
 /// How strongly a motor works towards its target speed.
 const MOTOR_FACTOR: f32 = 1.0;
 
-impl WorldState {
+impl Bodies {
     /// Creates an entity's joint, if it has one and both bodies exist.
-    pub(super) fn join_bodies(&mut self, id: u32) {
-        let Some(entity) = self.alive(id) else {
+    pub(super) fn join(&mut self, space: &Space, id: u32) {
+        let Some(entity) = space.alive(id) else {
             return;
         };
         let (Some(joint), pose) = (entity.components.joint, entity.pose()) else {
@@ -24,13 +24,12 @@ impl WorldState {
         };
         let other = match joint.with {
             None => None,
-            Some(with) => match self.alive(with) {
+            Some(with) => match space.alive(with) {
                 Some(other) => Some((with, other.pose())),
                 None => return,
             },
         };
-        let bodies = &mut self.bodies;
-        let Some(own) = bodies
+        let Some(own) = self
             .links
             .get(&id)
             .filter(|link| link.kind == Kind::Dynamic)
@@ -41,12 +40,12 @@ impl WorldState {
             return;
         };
         let (other, other_pose) = match other {
-            Some((with, pose)) => (bodies.set_moving(with), pose),
+            Some((with, pose)) => (self.set_moving(with), pose),
             None => {
-                let physics = &mut *bodies.physics;
+                let physics = &mut *self.physics;
                 let fixed = || physics.insert_body(RigidBodyBuilder::fixed());
                 (
-                    Some(*bodies.ground.get_or_insert_with(fixed)),
+                    Some(*self.ground.get_or_insert_with(fixed)),
                     Pose::identity(),
                 )
             }
@@ -55,7 +54,7 @@ impl WorldState {
             return;
         };
         let made = made(&joint, &pose, &other_pose);
-        bodies.physics.impulse_joints.insert(other, own, made, true);
+        self.physics.impulse_joints.insert(other, own, made, true);
     }
 }
 

@@ -1,53 +1,29 @@
 //! Script operations on bodies.
 
-use frolic_protocol::ServerMessage;
 use frolic_sim::{Pose, Vec3};
 
-use super::{Kind, shapes};
-use crate::state::{Outgoing, WorldState};
+use super::{Bodies, Kind, shapes};
 
-impl WorldState {
+impl Bodies {
     /// Sets the velocity of a dynamic body; false if the entity is not one.
-    pub fn set_body_velocity(&mut self, id: u32, velocity: Vec3) -> bool {
-        let Some(body) = self.bodies.dynamic_mut(id) else {
+    pub fn set_velocity(&mut self, id: u32, velocity: Vec3) -> bool {
+        let Some(body) = self.dynamic_mut(id) else {
             return false;
         };
         body.set_linvel(shapes::sane(velocity), true);
         true
     }
 
-    /// Applies an impulse at the centre of a dynamic body; false if the entity
-    /// is not one.
-    pub fn push_body(&mut self, id: u32, impulse: Vec3) -> bool {
-        let Some(body) = self.bodies.dynamic_mut(id) else {
-            return false;
-        };
+    /// Applies an impulse at the centre of a dynamic body; returns its velocity
+    /// after that. None if the entity is not one.
+    pub fn push_at_centre(&mut self, id: u32, impulse: Vec3) -> Option<Vec3> {
+        let body = self.dynamic_mut(id)?;
         body.apply_impulse(shapes::sane(impulse), true);
-        let velocity = body.linvel();
-        if let Some(entity) = self.alive_mut(id) {
-            entity.velocity = velocity;
-        }
-        true
+        Some(body.linvel())
     }
 
-    /// Changes gravity for characters and bodies, and replicates it to clients.
-    pub fn change_gravity(&mut self, gravity: f32) {
-        if self.params.gravity == gravity {
-            return;
-        }
-        self.params.gravity = gravity;
-        self.bodies.wake_all();
-        self.outbox.push(Outgoing {
-            to: None,
-            message: ServerMessage::Character(self.params),
-            reliable: true,
-        });
-    }
-}
-
-impl super::Bodies {
     /// Wakes all bodies: with different gravity none is at rest.
-    fn wake_all(&mut self) {
+    pub fn wake_all(&mut self) {
         for (_, body) in self.physics.bodies.iter_mut() {
             if body.is_dynamic() {
                 body.wake_up(true);

@@ -6,12 +6,11 @@ use std::rc::Rc;
 use frolic_protocol::Value;
 use frolic_protocol::details::SCALE_MAX;
 use frolic_scene::{Components, Transform};
-use frolic_script::{EngineError, EntityId, PlayerId};
-use frolic_sim::{Motion, Vec3};
+use frolic_script::{EngineError, EntityId};
+use frolic_sim::{Pose, Vec3};
 
 use crate::definitions::MakeError;
-use crate::entity::Entity;
-use crate::player::Player;
+use crate::entities::{Change, Entity};
 use crate::state::WorldState;
 
 /// Children per entity, and depth of a hierarchy.
@@ -20,31 +19,23 @@ const FAMILY_DEPTH_MAX: usize = 32;
 
 impl WorldState {
     pub(super) fn entity(&self, id: EntityId) -> Result<&Entity, EngineError> {
-        self.alive(id).ok_or(EngineError::NoSuchEntity(id))
-    }
-
-    pub(super) fn entity_mut(&mut self, id: EntityId) -> Result<&mut Entity, EngineError> {
-        self.alive_mut(id).ok_or(EngineError::NoSuchEntity(id))
-    }
-
-    pub(super) fn player(&self, id: PlayerId) -> Result<&Player, EngineError> {
-        self.players.get(&id).ok_or(EngineError::NoSuchPlayer(id))
-    }
-
-    pub(super) fn player_mut(&mut self, id: PlayerId) -> Result<&mut Player, EngineError> {
-        self.players
-            .get_mut(&id)
-            .ok_or(EngineError::NoSuchPlayer(id))
+        self.space.alive(id).ok_or(EngineError::NoSuchEntity(id))
     }
 
     /// An entity that may be moved; characters are moved through their player.
-    pub(super) fn movable(&mut self, id: EntityId) -> Result<&mut Entity, EngineError> {
-        let entity = self.entity_mut(id)?;
+    pub(super) fn movable(&self, id: EntityId) -> Result<&Entity, EngineError> {
+        let entity = self.entity(id)?;
         if entity.player.is_some() {
             let advice = "this is a player's character; use player.Teleport".to_owned();
             return Err(EngineError::Refused(advice));
         }
         Ok(entity)
+    }
+
+    /// Puts an entity somewhere, with its children.
+    pub(super) fn place(&mut self, id: EntityId, pose: Pose) {
+        self.space.place(id, pose);
+        self.settle();
     }
 
     /// The definition of a script's components, and the transform it asked for.
@@ -84,11 +75,11 @@ impl WorldState {
     /// among those sent to clients with the scene.
     fn check_assets(&self, components: &Components) -> Result<(), EngineError> {
         for (component, asset) in components.assets() {
-            if !self.assets.contains(asset) {
+            if !self.definitions.has_asset(asset) {
                 let message = format!("{component}: there is no file {asset} in this game");
                 return Err(EngineError::Refused(message));
             }
-            if component == "Shape" && self.collision.meshes().find(asset).is_none() {
+            if component == "Shape" && self.space.collision.meshes().find(asset).is_none() {
                 let message = format!(
                     "{component}: the mesh {asset} is not loaded; give it to a prefab of \
                      scene.json and spawn that: World.Spawn(\"Name\", position)"
@@ -99,39 +90,29 @@ impl WorldState {
         Ok(())
     }
 
-    pub(super) fn details_changed(&mut self, id: EntityId) {
-        if let Some(entity) = self.alive_mut(id) {
-            entity.note_details();
-        }
-        self.replicate(id);
-    }
-
     pub(super) fn set_scale(&mut self, id: EntityId, scale: Vec3) -> Result<(), EngineError> {
         if scale.abs().max_element() > SCALE_MAX {
             let message = format!("Scale is at most {SCALE_MAX} along each axis");
             return Err(EngineError::Limit(message));
         }
         let entity = self.movable(id)?;
-        entity.scale = scale;
-        entity.looks.scale = Some(scale.to_array());
         let transform = Transform {
             scale: scale.to_array(),
             ..Transform::default()
         };
         let (components, pose) = (entity.components.clone(), entity.pose());
         let place = entity.solid_pose();
-        self.solid_changed(id);
-        let solid = frolic_sim::scene::insert(&mut self.collision, id, &components, &transform);
-        self.collision.teleport(id, place);
-        self.solid_changed(id);
-        if let Some(entity) = self.alive_mut(id) {
-            entity.reach = solid.map_or(0.0, |shape| shape.reach());
-        }
-        self.add_body(id);
+        let space = &mut self.space;
+        space.solid_changed(id);
+        let solid = frolic_sim::scene::insert(&mut space.collision, id, &components, &transform);
+        space.collision.teleport(id, place);
+        space.solid_changed(id);
+        let reach = solid.map_or(0.0, |shape| shape.reach());
+        space.entities.resize(id, scale, reach);
         if let Some(shape) = frolic_sim::scene::trigger_shape(&components, &transform) {
-            self.triggers.reshape(id, shape, pose);
+            space.triggers.reshape(id, shape, pose);
         }
-        self.details_changed(id);
+        self.settle();
         Ok(())
     }
 
@@ -152,7 +133,7 @@ impl WorldState {
                     return Err(EngineError::Refused(message.to_owned()));
                 }
                 depth += 1;
-                above = self.alive(at).and_then(|entity| entity.parent);
+                above = self.space.alive(at).and_then(|entity| entity.parent);
             }
             // Moving an entity visits all of its descendants, so the depth is
             // bounded.
@@ -166,49 +147,35 @@ impl WorldState {
                 return Err(EngineError::Limit(message));
             }
         }
-        let before = std::mem::replace(&mut self.entity_mut(id)?.parent, parent);
-        if let Some(before) = before.and_then(|before| self.entities.get_mut(&before)) {
-            before.children.retain(|child| *child != id);
-        }
-        if let Some(parent) = parent {
-            self.entity_mut(parent)?.children.push(id);
-        }
+        self.space.entities.set_parent(id, parent);
         // A child of a body is part of it.
         if self.entity(id)?.components.body.is_none() {
-            self.add_body(id);
+            self.space.entities.record(Change::Rebuilt(id));
         }
+        self.settle();
         Ok(())
     }
 
     /// The depth of the hierarchy below an entity, including the entity.
     pub(super) fn height(&self, id: EntityId) -> usize {
-        let children = self.alive(id).map(|entity| entity.children.as_slice());
+        let children = self
+            .space
+            .alive(id)
+            .map(|entity| entity.children.as_slice());
         let below = children.unwrap_or_default().iter();
         1 + below.map(|child| self.height(*child)).max().unwrap_or(0)
     }
 
+    /// Starts a motion of an entity with its children.
     pub(super) fn set_motion(&mut self, id: EntityId, offset: Vec3, ticks: u32) {
-        let tick = self.tick;
-        self.solid_changed(id);
-        let falls = self.bodies.is_dynamic(id);
-        let Some(entity) = self.alive_mut(id).filter(|_| !falls) else {
-            return;
-        };
-        // Paths are replicated exactly, so this one begins at the pose that
-        // clients have.
-        let from = entity.solid_pose().translation;
-        entity.velocity = Vec3::ZERO;
-        entity.motion = Some(Motion {
-            from,
-            to: entity.position + offset,
-            start_tick: tick,
-            end_tick: tick + ticks,
-        });
-        let children = entity.children.clone();
-        self.moving.insert(id);
-        self.replicate(id);
-        for child in children {
-            self.set_motion(child, offset, ticks);
+        self.space.solid_changed(id);
+        if !self.bodies.is_dynamic(id) {
+            let tick = self.space.tick;
+            let entities = &mut self.space.entities;
+            let children = entities.start_motion(id, offset, (tick, tick + ticks));
+            for child in children.unwrap_or_default() {
+                self.set_motion(child, offset, ticks);
+            }
         }
     }
 }

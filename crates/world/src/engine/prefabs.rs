@@ -5,19 +5,19 @@ use std::rc::Rc;
 use frolic_scene::{Components, PrefabPart, Transform};
 use frolic_script::{EngineError, EntityId};
 
-use crate::npcs::NPCS_MAX;
-use crate::state::{SPAWNED_MAX, WorldState};
+use crate::entities::{NPCS_MAX, SPAWNED_MAX};
+use crate::state::WorldState;
 
 impl WorldState {
     /// Whether there is room for the parts of a prefab below its root. Checked before anything is
     /// spawned: half a prefab is no use.
     pub(super) fn check_room_for_parts(&self, parts: &[PrefabPart]) -> Result<(), EngineError> {
-        if self.spawned() + parts.len() >= SPAWNED_MAX {
+        if self.space.entities.spawned() + parts.len() >= SPAWNED_MAX {
             let message = format!("{SPAWNED_MAX} spawned entities; destroy some first");
             return Err(EngineError::Limit(message));
         }
         let has_npc = parts.iter().any(|part| part.components.npc.is_some());
-        if has_npc && !self.has_room_for_npc() {
+        if has_npc && !self.space.entities.has_room_for_npc() {
             let message = format!("{NPCS_MAX} NPCs; destroy some first");
             return Err(EngineError::Limit(message));
         }
@@ -39,17 +39,13 @@ impl WorldState {
             let (parent, above) = above.copied().unwrap_or((root, *place));
             let transform = above.then(&part.components.transform.unwrap_or_default());
             let (definition, components) = self.definition_of_part(part, &transform)?;
-            self.check_room_for(&components, &transform)?;
+            self.bodies
+                .check_room_for(&self.space, &components, &transform)?;
             let script = components.script.as_ref().map(|script| script.path.clone());
             let id = self
-                .spawn_at(part.name.clone(), definition, components, transform)
+                .spawn(part.name.clone(), definition, components, &transform)
                 .ok_or_else(|| EngineError::Limit("too many spawned entities".to_owned()))?;
-            if let Some(entity) = self.entities.get_mut(&id) {
-                entity.parent = Some(parent);
-            }
-            if let Some(parent) = self.entities.get_mut(&parent) {
-                parent.children.push(id);
-            }
+            self.space.entities.set_parent(id, Some(parent));
             scripts.extend(script.map(|path| (id, path)));
             made.push((id, transform));
         }

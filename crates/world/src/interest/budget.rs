@@ -6,7 +6,7 @@
 //! reverse. So debts are repaid with half of the income, and new and known
 //! cells alternate for the rest.
 
-use super::InterestPolicy;
+use crate::policy::InterestPolicy;
 
 /// Updates' worth of bytes that may accumulate; also the initial budget of a
 /// new client.

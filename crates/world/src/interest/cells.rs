@@ -12,6 +12,8 @@ use frolic_sim::Vec3;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use crate::policy;
+
 pub(crate) use records::Extent;
 use records::Record;
 
@@ -434,11 +436,11 @@ impl Cells {
     }
 
     fn grid_key(&self, place: Vec3) -> CellKey {
-        cell_of(self.size, place)
+        policy::cell_of(self.size, place)
     }
 
     fn index(&self, c: f32) -> i16 {
-        index(self.size, c)
+        policy::index(self.size, c)
     }
 
     fn key_of(&self, slot: u32) -> CellKey {
@@ -536,34 +538,8 @@ impl Cells {
 
     /// The distance of a place from a cell; zero for cells without a place.
     pub fn distance(&self, key: CellKey, place: Vec3) -> f32 {
-        distance(self.size, key, place)
+        policy::distance(self.size, key, place)
     }
-}
-
-/// The key of the cell of this size that contains a place.
-pub(crate) fn cell_of(size: f32, place: Vec3) -> CellKey {
-    CellKey::Grid {
-        x: index(size, place.x),
-        z: index(size, place.z),
-    }
-}
-
-/// The cell index of a coordinate; the outermost cells are unbounded.
-fn index(size: f32, c: f32) -> i16 {
-    libm::floorf(c / size) as i16
-}
-
-/// See [`Cells::distance`].
-pub(crate) fn distance(size: f32, key: CellKey, place: Vec3) -> f32 {
-    let CellKey::Grid { x, z } = key else {
-        return 0.0;
-    };
-    let outside = |index: i16, c: f32| {
-        let from = f32::from(index) * size;
-        (from - c).max(c - from - size).max(0.0)
-    };
-    let (dx, dz) = (outside(x, place.x), outside(z, place.z));
-    libm::sqrtf(dx * dx + dz * dz)
 }
 
 /// Which clients an entity is replicated to.

@@ -34,7 +34,7 @@ impl Introductions {
     pub fn may_lack(&self, world: &World) -> bool {
         let state = world.borrow_state();
         self.looks_sent < state.definitions.extra_count()
-            || world.is_near_only() && state.has_weapons()
+            || world.is_near_only() && state.projectiles.has_weapons()
     }
 
     /// Sends what is new to the player who watches these cells.
@@ -120,7 +120,7 @@ impl Introductions {
     ) {
         let (state, tick, tick_hz) = (world.borrow_state(), world.tick(), world.tick_hz());
         let since = self.arms_at.map(|at| tick.saturating_sub(at));
-        if !state.has_weapons() || since.is_some_and(|since| since < tick_hz) {
+        if !state.projectiles.has_weapons() || since.is_some_and(|since| since < tick_hz) {
             return;
         }
         // Each client at a different moment of the second, independent of when
@@ -131,14 +131,14 @@ impl Introductions {
         };
         self.arms_at = Some(tick.saturating_sub(early));
         self.arms
-            .retain(|number, _| state.players.contains_key(number));
+            .retain(|number, _| state.space.players.contains_key(number));
         let members = in_view(watch).flat_map(|watched| world.cells().members(watched.slot));
         for seen in members.filter(|seen| seen.kind == EntityKind::Character) {
             let number = seen.owner;
             if number == player {
                 continue;
             }
-            let holds = state.players.get(&number).and_then(|p| p.arms.weapon);
+            let holds = state.space.players.get(&number).and_then(|p| p.arms.weapon);
             if self.arms.get(&number).copied() == holds {
                 continue;
             }

@@ -207,7 +207,7 @@ impl JsonView {
             None => world.players(),
             Some(tick) => world.presence_changes_after(tick),
         };
-        let projectiles = world.borrow_state().json_projectiles(self.player);
+        let projectiles = world.projectiles_for(self.player);
         let text = json::snapshot(&SnapshotView {
             header,
             baseline,

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use frolic_protocol::snapshot::{self, SnapshotHeader};
 use frolic_protocol::{PacketAck, ServerMessage};
 
-use super::InterestPolicy;
 use super::budget::{BandwidthBudget, Side, Turns};
 use super::cells::{Cells, Extent, Version};
 use super::introductions::Introductions;
 use super::visible_cells::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
+use crate::policy::InterestPolicy;
 use crate::state::WorldState;
 use crate::world::World;
 
@@ -205,7 +205,7 @@ impl ClientView {
 
     /// Encodes the next snapshot and passes each of its packets to `send`.
     pub(crate) fn send(&mut self, with: &mut Sender, send: &mut dyn FnMut(&[u8])) {
-        let Some(player) = with.state.players.get(&self.player) else {
+        let Some(player) = with.state.space.players.get(&self.player) else {
             return;
         };
         let eye = player.character.feet;

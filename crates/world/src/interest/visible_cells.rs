@@ -3,8 +3,8 @@
 use frolic_protocol::snapshot::CellKey;
 use frolic_sim::Vec3;
 
-use super::InterestPolicy;
 use super::cells::{Cells, Version};
+use crate::policy::InterestPolicy;
 
 /// A visible cell leaves the view only at this multiple of the radius.
 const HYSTERESIS: f32 = 1.15;

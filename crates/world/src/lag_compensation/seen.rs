@@ -1,15 +1,12 @@
 //! The world as one player saw it.
 
-use std::cell::Ref;
-
 use frolic_sim::{RayHit, Vec3, capsule};
 
-use super::frames::Place;
-use super::{Moment, REWIND_MAX_MS};
-use crate::entity::Entity;
+use super::target::lived_at;
+use crate::entities::{Entity, Place};
+use crate::moment::{Moment, REWIND_MAX_MS};
 use crate::player::{Player, PlayerNumber};
-use crate::state::WorldState;
-use crate::world::World;
+use crate::space::Space;
 
 /// A character at the place where a player saw it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,21 +19,13 @@ pub struct SeenCharacter {
     pub feet: Vec3,
 }
 
-/// The world as one player saw it. The player's own character is where it is
-/// now, and so are the entities that it stands on or walks against, because
-/// clients predict these. Rays hit solids at their current poses.
-pub struct AsSeen<'world> {
-    state: Ref<'world, WorldState>,
-    viewer: Viewer,
-}
-
 /// Limit of entities that a client predicts: one that the character rides, and
 /// as many as our client tracks of those that it walks against.
 const PREDICTED_MAX: usize = 5;
 
 /// The viewer, and the moment of the view.
 #[derive(Clone, Copy)]
-struct Viewer {
+pub(crate) struct Viewer {
     player: PlayerNumber,
     entity: u32,
     at: Moment,
@@ -74,43 +63,37 @@ impl Ray {
     }
 }
 
-/// The same while scripts run.
-pub(crate) struct Seen<'state> {
-    state: &'state WorldState,
-    viewer: Viewer,
+/// The world as one player saw it. The player's own character is where it is
+/// now, and so are the entities that it stands on or walks against, because
+/// clients predict these. Rays hit solids at their current poses.
+pub(crate) struct Seen<'space> {
+    pub space: &'space Space,
+    pub viewer: Viewer,
 }
 
-impl World {
-    /// What a player saw when they sent the message that arrived last, limited
-    /// to [`REWIND_MAX_MS`](super::REWIND_MAX_MS). None if the player is not in
-    /// the world, or before the first step.
-    pub fn as_seen_by(&self, player: PlayerNumber) -> Option<AsSeen<'_>> {
-        let state = self.borrow_state();
-        let viewer = Viewer::of(&state, player)?;
-        Some(AsSeen { state, viewer })
-    }
-}
-
-impl WorldState {
-    /// What a player saw; see [`World::as_seen_by`].
-    pub fn seen_by(&self, player: PlayerNumber) -> Option<Seen<'_>> {
-        let viewer = Viewer::of(self, player)?;
-        Some(Seen {
-            state: self,
-            viewer,
-        })
+impl<'space> Seen<'space> {
+    /// What a player saw when they sent the message that arrived last. None if
+    /// the player is not in the world, or before the first step.
+    pub fn by(space: &'space Space, player: PlayerNumber) -> Option<Self> {
+        let viewer = Viewer::of(space, player)?;
+        Some(Self { space, viewer })
     }
 }
 
 impl Viewer {
-    fn of(state: &WorldState, player: PlayerNumber) -> Option<Self> {
-        let player = state.players.get(&player)?;
-        let now = state.past.now()?;
+    /// The moment at which near entities were seen, in ticks.
+    pub fn tick(&self) -> f64 {
+        f64::from(self.at.tick()) + f64::from(self.at.fraction())
+    }
+
+    pub fn of(space: &Space, player: PlayerNumber) -> Option<Self> {
+        let player = space.players.get(&player)?;
+        let now = space.entities.past().now()?;
         Some(Self {
             player: player.number,
             entity: player.entity,
-            at: player.shown.moment(now, state.tick_hz),
-            oldest: now.before(REWIND_MAX_MS, state.tick_hz),
+            at: player.shown.moment(now, space.tick_hz),
+            oldest: now.before(REWIND_MAX_MS, space.tick_hz),
             predicted: predicted_by(player),
         })
     }
@@ -137,52 +120,10 @@ fn predicted_by(player: &Player) -> [Option<u32>; PREDICTED_MAX] {
     predicted
 }
 
-impl AsSeen<'_> {
-    fn seen(&self) -> Seen<'_> {
-        Seen {
-            state: &self.state,
-            viewer: self.viewer,
-        }
-    }
-
-    /// The moment at which near entities were seen, in ticks.
-    pub fn tick(&self) -> f64 {
-        let at = self.viewer.at;
-        f64::from(at.tick()) + f64::from(at.fraction())
-    }
-
-    /// Where an entity was seen: a character's feet, another entity's centre.
-    /// None if it no longer exists, or did not exist yet.
-    pub fn position(&self, entity: u32) -> Option<Vec3> {
-        self.seen().position(entity)
-    }
-
-    /// Characters of others, including dead ones.
-    pub fn characters(&self) -> impl Iterator<Item = SeenCharacter> {
-        let others: Vec<SeenCharacter> = self.seen().characters().collect();
-        others.into_iter()
-    }
-
-    /// The first character or solid along a ray, ignoring `except` and the
-    /// player's own character. It passes through dead characters and those that
-    /// have respawned since.
-    pub fn raycast(
-        &self,
-        origin: Vec3,
-        direction: Vec3,
-        distance_max: f32,
-        except: &[u32],
-    ) -> Option<RayHit> {
-        let ray = Ray::new(origin, direction, distance_max)?;
-        let seen = self.seen();
-        seen.first_along(&ray, &seen.characters_along(&ray), except)
-    }
-}
-
 impl Seen<'_> {
     /// The earliest moment that any entity is queried at.
     fn earliest(&self) -> Moment {
-        let player = self.state.players.get(&self.viewer.player);
+        let player = self.space.players.get(&self.viewer.player);
         match player.is_some_and(|player| player.shown.said.is_some()) {
             true => self.viewer.oldest,
             // To these clients distant entities are not drawn later than near
@@ -194,8 +135,8 @@ impl Seen<'_> {
     /// The moment at which an entity is queried.
     fn moment_of(&self, entity: &Entity) -> Option<Moment> {
         let viewer = &self.viewer;
-        let player = self.state.players.get(&viewer.player)?;
-        let lag = self.state.updates.lag_ticks(entity, player);
+        let player = self.space.players.get(&viewer.player)?;
+        let lag = self.space.updates.lag_ticks(entity, player);
         Some(viewer.at.ticks_before(lag).max(viewer.oldest))
     }
 
@@ -203,9 +144,14 @@ impl Seen<'_> {
     pub fn near(&self, center: Vec3, radius: f32) -> Vec<u32> {
         let within = |place: Vec3, reach: f32| (place - center).length_squared() <= reach * reach;
         // Those at rest there, and those that moved recently.
-        let mut found = self.state.registry.around(center, radius);
+        let mut found = self.space.entities.index().around(center, radius);
         let noted = |place: Vec3, off: f32| within(place, radius + off);
-        found.extend(self.state.past.noted_since(self.earliest(), noted));
+        found.extend(
+            self.space
+                .entities
+                .past()
+                .noted_since(self.earliest(), noted),
+        );
         found.sort_unstable();
         found.dedup();
         let seen_there = |id: &u32| self.position(*id).is_some_and(|at| within(at, radius));
@@ -213,9 +159,9 @@ impl Seen<'_> {
         found
     }
 
-    /// See [`AsSeen::position`].
+    /// See [`crate::world::AsSeen::position`].
     pub fn position(&self, entity: u32) -> Option<Vec3> {
-        let now = self.state.alive(entity)?;
+        let now = self.space.alive(entity)?;
         if self.viewer.predicts(entity) {
             return Some(now.position);
         }
@@ -224,15 +170,16 @@ impl Seen<'_> {
             return Some(now.position);
         }
         let at = self.moment_of(now)?;
-        let (past, next_entity) = (&self.state.past, self.state.next_entity());
+        let entities = &self.space.entities;
+        let (past, next_entity) = (entities.past(), entities.next_id());
         Some(past.place(Place::of(now), at, next_entity)?.position)
     }
 
-    /// See [`AsSeen::characters`].
+    /// See [`crate::world::AsSeen::characters`].
     pub fn characters(&self) -> impl Iterator<Item = SeenCharacter> {
-        let players = self.state.players.values();
+        let players = self.space.players.values();
         let players = players.map(|player| (player.entity, player.number));
-        let npcs = self.state.npcs.all.keys().map(|id| (*id, 0));
+        let npcs = self.space.entities.npcs().iter().map(|id| (*id, 0));
         let others = players.chain(npcs);
         others
             .filter(|(entity, _)| *entity != self.viewer.entity)
@@ -249,21 +196,25 @@ impl Seen<'_> {
     /// which they were seen. Dead ones are passed through, as by shots. Every
     /// character is recorded in every tick, so none is missed.
     pub fn characters_along(&self, ray: &Ray) -> Vec<SeenCharacter> {
-        let reach = self.state.params.radius + self.state.params.height;
+        let reach = self.space.params.radius + self.space.params.height;
         let passes = |place: Vec3, off: f32| ray.passes(place, reach + off);
-        let noted = self.state.past.noted_since(self.earliest(), passes);
+        let noted = self
+            .space
+            .entities
+            .past()
+            .noted_since(self.earliest(), passes);
         let others = noted.into_iter().filter(|id| *id != self.viewer.entity);
         others.filter_map(|id| self.character(id)).collect()
     }
 
     /// The character of an entity, if it is one and can be hit.
     fn character(&self, entity: u32) -> Option<SeenCharacter> {
-        let now = self.state.alive(entity)?;
+        let now = self.space.alive(entity)?;
         let can_be_hit = match now.player {
             Some(player) => {
-                self.state.is_living(player) && self.state.lived_at(now, self.moment_of(now)?)
+                self.space.is_living(player) && lived_at(self.space, now, self.moment_of(now)?)
             }
-            None => self.state.is_npc(entity),
+            None => self.space.entities.npcs().contains(&entity),
         };
         if !can_be_hit {
             return None;
@@ -287,9 +238,9 @@ impl Seen<'_> {
             direction,
             distance_max,
         } = *ray;
-        let solids = &self.state.collision;
+        let solids = &self.space.collision;
         let mut nearest = solids.raycast(origin, direction, distance_max, except);
-        let (radius, height) = (self.state.params.radius, self.state.params.height);
+        let (radius, height) = (self.space.params.radius, self.space.params.height);
         for character in characters {
             if except.contains(&character.entity) {
                 continue;

@@ -3,17 +3,16 @@
 //! A shooter sees others in the past but their own shots in the present: on
 //! their screen the two meet while the server's clock is already further. So a
 //! shot carries the delay that its shooter had when it was fired, and hits
-//! characters where they were that long ago ([`WorldState::view_delay`]). The
+//! characters where they were that long ago ([`view_delay`]). The
 //! delay of a long flight decreases gradually ([`delay_left`]), so that a
 //! player who sees the shot coming can step aside.
 
 use frolic_sim::Vec3;
 
-use super::frames::Place;
-use super::{BUFFER_MS, Moment, PER_TICK, REWIND_MAX_MS};
-use crate::entity::Entity;
-use crate::player::{Player, PlayerNumber};
-use crate::state::WorldState;
+use crate::entities::{Entity, Place};
+use crate::moment::{BUFFER_MS, Moment, PER_TICK, REWIND_MAX_MS};
+use crate::player::Player;
+use crate::space::Space;
 
 /// Up to this flight time a shot hits exactly what its shooter saw.
 const FULL_MS: u32 = 250;
@@ -42,88 +41,81 @@ fn delay_max(tick_hz: u32) -> u32 {
     (u64::from(REWIND_MAX_MS) * u64::from(tick_hz) * PER_TICK / 1000) as u32
 }
 
-impl WorldState {
-    /// How long ago a player saw the others when they acted, in 1/256 of a tick
-    /// before the end of this one: with this tick's input if `by_input`, else
-    /// with the message that arrived last.
-    pub fn view_delay(&self, player: &Player, by_input: bool) -> u32 {
-        let now = u64::from(self.tick) * PER_TICK;
-        let most = delay_max(self.tick_hz);
-        let behind = match player.shown.said {
-            // Reported with the newest input; the one in use is some ticks
-            // older. Events are not queued.
-            Some(said) => {
-                let waiting = if by_input { player.inputs.queued() } else { 0 };
-                let waiting = u64::from(waiting) * PER_TICK;
-                now.saturating_sub(said.word().saturating_sub(waiting))
-            }
-            None => {
-                let ms = u64::from(BUFFER_MS) + u64::from(player.shown.round_trip_ms);
-                ms * u64::from(self.tick_hz) * PER_TICK / 1000
-            }
-        };
-        behind.min(u64::from(most)) as u32
-    }
-
-    /// The additional delay with which a shooter sees a distant target, because
-    /// it is updated less often.
-    pub fn extra_delay(&self, target: u32, shooter: &Player) -> u32 {
-        let entity = self.entities.get(&target);
-        let ticks = entity.map_or(0.0, |entity| self.updates.lag_ticks(entity, shooter));
-        (ticks * PER_TICK as f32) as u32
-    }
-
-    /// A character as it was `delay` / 256 ticks before the end of this tick.
-    /// None if it did not exist yet, or was in another life.
-    pub fn stand_before(&self, character: u32, delay: u32) -> Option<Stand> {
-        let entity = self.alive(character)?;
-        let here = Place::of(entity);
-        let now = Stand {
-            feet: here.position,
-            jumps: here.jumps,
-        };
-        let delay = u64::from(delay.min(delay_max(self.tick_hz)));
-        if delay == 0 {
-            return Some(now);
+/// How long ago a player saw the others when they acted, in 1/256 of a tick
+/// before the end of this one: with this tick's input if `by_input`, else
+/// with the message that arrived last.
+pub(crate) fn view_delay(space: &Space, player: &Player, by_input: bool) -> u32 {
+    let now = u64::from(space.tick) * PER_TICK;
+    let most = delay_max(space.tick_hz);
+    let behind = match player.shown.said {
+        // Reported with the newest input; the one in use is some ticks
+        // older. Events are not queued.
+        Some(said) => {
+            let waiting = if by_input { player.inputs.queued() } else { 0 };
+            let waiting = u64::from(waiting) * PER_TICK;
+            now.saturating_sub(said.word().saturating_sub(waiting))
         }
-        let tick = u64::from(self.tick) * PER_TICK;
-        let at = Moment(tick.saturating_sub(delay));
-        if !self.lived_at(entity, at) {
-            return None;
+        None => {
+            let ms = u64::from(BUFFER_MS) + u64::from(player.shown.round_trip_ms);
+            ms * u64::from(space.tick_hz) * PER_TICK / 1000
         }
-        if delay >= PER_TICK {
-            let place = self.past.place(here, at, self.next_entity())?;
-            return Some(Stand {
-                feet: place.position,
-                jumps: place.jumps,
-            });
-        }
-        // Between the last tick, which is recorded, and this one, which is not
-        // yet.
-        let last = Moment(tick.saturating_sub(PER_TICK));
-        let last = self.past.place(here, last, self.next_entity())?;
-        if last.jumps != now.jumps {
-            return Some(now);
-        }
-        let share = 1.0 - delay as f32 / PER_TICK as f32;
-        Some(Stand {
-            feet: last.position + (now.feet - last.position) * share,
-            ..now
-        })
-    }
+    };
+    behind.min(u64::from(most)) as u32
+}
 
-    /// Whether a character's current life had begun at a moment. A hit on a
-    /// character seen in an earlier life must not hurt it in this one.
-    pub(super) fn lived_at(&self, character: &Entity, at: Moment) -> bool {
-        let player = character.player.and_then(|n| self.players.get(&n));
-        player.is_none_or(|player| at >= Moment::new(player.life.first_tick, 0))
-    }
+/// The additional delay with which a shooter sees a distant target, because
+/// it is updated less often.
+pub(crate) fn extra_delay(space: &Space, target: u32, shooter: &Player) -> u32 {
+    let entity = space.entities.get(target);
+    let ticks = entity.map_or(0.0, |entity| space.updates.lag_ticks(entity, shooter));
+    (ticks * PER_TICK as f32) as u32
+}
 
-    /// Whether a player is in the world and can act.
-    pub fn is_living(&self, number: PlayerNumber) -> bool {
-        let player = self.players.get(&number);
-        player.is_some_and(|player| player.online && player.dead_until.is_none())
+/// A character as it was `delay` / 256 ticks before the end of this tick.
+/// None if it did not exist yet, or was in another life.
+pub(crate) fn stand_before(space: &Space, character: u32, delay: u32) -> Option<Stand> {
+    let entity = space.alive(character)?;
+    let here = Place::of(entity);
+    let now = Stand {
+        feet: here.position,
+        jumps: here.jumps,
+    };
+    let delay = u64::from(delay.min(delay_max(space.tick_hz)));
+    if delay == 0 {
+        return Some(now);
     }
+    let tick = u64::from(space.tick) * PER_TICK;
+    let at = Moment(tick.saturating_sub(delay));
+    if !lived_at(space, entity, at) {
+        return None;
+    }
+    let (past, next) = (space.entities.past(), space.entities.next_id());
+    if delay >= PER_TICK {
+        let place = past.place(here, at, next)?;
+        return Some(Stand {
+            feet: place.position,
+            jumps: place.jumps,
+        });
+    }
+    // Between the last tick, which is recorded, and this one, which is not
+    // yet.
+    let last = Moment(tick.saturating_sub(PER_TICK));
+    let last = past.place(here, last, next)?;
+    if last.jumps != now.jumps {
+        return Some(now);
+    }
+    let share = 1.0 - delay as f32 / PER_TICK as f32;
+    Some(Stand {
+        feet: last.position + (now.feet - last.position) * share,
+        ..now
+    })
+}
+
+/// Whether a character's current life had begun at a moment. A hit on a
+/// character seen in an earlier life must not hurt it in this one.
+pub(super) fn lived_at(space: &Space, character: &Entity, at: Moment) -> bool {
+    let player = character.player.and_then(|n| space.players.get(&n));
+    player.is_none_or(|player| at >= Moment::new(player.life.first_tick, 0))
 }
 
 #[cfg(test)]

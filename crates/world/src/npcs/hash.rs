@@ -7,7 +7,7 @@ use super::behaviour::Rounds;
 use super::orders::Orders;
 use super::perception::Senses;
 use super::{Npc, Npcs};
-use crate::replay::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 impl Npcs {
     /// Adds everything that determines what they do next. Structures are

@@ -6,8 +6,8 @@ use frolic_scene::PatrolPoint;
 use frolic_script::{EngineError, EntityId, NpcFacts, NpcOrder, NpcPlace};
 use frolic_sim::Vec3;
 
-use super::Npc;
-use crate::state::WorldState;
+use super::{Npc, Npcs};
+use crate::space::Space;
 
 /// Points of a patrol.
 const PATROL_POINTS_MAX: usize = 256;
@@ -28,44 +28,48 @@ impl Orders {
     }
 }
 
-impl WorldState {
-    fn npc_mut(&mut self, id: EntityId) -> Result<&mut Npc, EngineError> {
-        if self.alive(id).is_none() {
+impl Npcs {
+    fn npc_mut(&mut self, space: &Space, id: EntityId) -> Result<&mut Npc, EngineError> {
+        if space.alive(id).is_none() {
             return Err(EngineError::NoSuchEntity(id));
         }
-        self.npcs.all.get_mut(&id).ok_or_else(|| {
+        self.all.get_mut(&id).ok_or_else(|| {
             let message = "this entity has no Npc component; check `entity.Npc` first";
             EngineError::Refused(message.to_owned())
         })
     }
 
     /// See [`frolic_script::Engine::npc`].
-    pub fn npc_facts(&self, id: EntityId) -> Result<Option<NpcFacts>, EngineError> {
-        if self.alive(id).is_none() {
+    pub fn facts(&self, space: &Space, id: EntityId) -> Result<Option<NpcFacts>, EngineError> {
+        if space.alive(id).is_none() {
             return Err(EngineError::NoSuchEntity(id));
         }
-        Ok(self.npcs.all.get(&id).map(|npc| NpcFacts {
+        Ok(self.all.get(&id).map(|npc| NpcFacts {
             state: npc.state,
             target: npc
                 .senses
                 .target
-                .filter(|target| self.alive(*target).is_some()),
+                .filter(|target| space.alive(*target).is_some()),
             suspicion: npc.senses.suspicion,
             overridden: npc.orders.takes_over(),
         }))
     }
 
     /// See [`frolic_script::Engine::order_npc`].
-    pub fn order_npc(&mut self, id: EntityId, order: NpcOrder) -> Result<(), EngineError> {
-        let npc = self.npc_mut(id)?;
+    pub fn order(
+        &mut self,
+        space: &Space,
+        id: EntityId,
+        order: NpcOrder,
+    ) -> Result<(), EngineError> {
+        let npc = self.npc_mut(space, id)?;
         match order {
             NpcOrder::MoveTo { to, run } => {
                 npc.orders.goal = Some(Some((Vec3::from(to), run)));
                 npc.reported_arrival = false;
                 // An order to the same place starts a new journey.
-                let npcs = &mut self.npcs;
-                if let Some(npc) = npcs.all.get_mut(&id) {
-                    npc.journey.stop(&mut npcs.nav, id);
+                if let Some(npc) = self.all.get_mut(&id) {
+                    npc.journey.stop(&mut self.nav, id);
                 }
             }
             NpcOrder::Stop => npc.orders.goal = Some(None),
@@ -74,7 +78,7 @@ impl WorldState {
                 npc.orders.state = Some(state);
                 npc.orders.goal = None;
                 if npc.state != state {
-                    self.enter_npc(id, state);
+                    self.enter(id, state, space.tick);
                 }
             }
             NpcOrder::Patrol(places) => {
@@ -90,35 +94,27 @@ impl WorldState {
                 npc.senses = Default::default();
                 npc.orders = Orders::default();
                 if npc.state != NpcState::Idle && npc.state != NpcState::Return {
-                    self.enter_npc(id, NpcState::Return);
+                    self.enter(id, NpcState::Return, space.tick);
                 }
             }
         }
         Ok(())
     }
 
-    fn enter_npc(&mut self, id: EntityId, state: NpcState) {
-        let (tick, npcs) = (self.tick, &mut self.npcs);
-        if let Some(npc) = npcs.all.get_mut(&id) {
-            npc.enter(state, &mut npcs.nav, tick);
+    fn enter(&mut self, id: EntityId, state: NpcState, tick: u32) {
+        if let Some(npc) = self.all.get_mut(&id) {
+            npc.enter(state, &mut self.nav, tick);
         }
     }
 
-    /// Whether an entity is an NPC.
-    pub fn is_npc(&self, id: EntityId) -> bool {
-        self.npcs.all.contains_key(&id)
-    }
-
     /// Applies a script's impulse to an NPC. False if the entity is not one.
-    pub fn push_npc(&mut self, id: EntityId, velocity: Vec3) -> bool {
-        let Some(npc) = self.npcs.all.get_mut(&id) else {
+    pub fn push(&mut self, space: &mut Space, id: EntityId, velocity: Vec3) -> bool {
+        let Some(npc) = self.all.get_mut(&id) else {
             return false;
         };
         npc.character.velocity = velocity;
         npc.character.ground = None;
-        if let Some(entity) = self.entities.get_mut(&id) {
-            entity.velocity = velocity;
-        }
+        space.entities.set_velocity(id, velocity);
         true
     }
 }

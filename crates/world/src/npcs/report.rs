@@ -3,7 +3,7 @@
 use frolic_protocol::npc::NpcState;
 use frolic_sim::Vec3;
 
-use crate::world::World;
+use super::Npcs;
 
 /// One NPC, at the end of a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,11 +22,10 @@ pub struct NpcReport {
     pub yaw: f32,
 }
 
-impl World {
+impl Npcs {
     /// All NPCs, in order of their ids.
-    pub fn npcs(&self) -> Vec<NpcReport> {
-        let state = self.borrow_state();
-        let npcs = state.npcs.all.values();
+    pub fn reports(&self) -> Vec<NpcReport> {
+        let npcs = self.all.values();
         npcs.map(|npc| NpcReport {
             entity: npc.entity,
             state: npc.state,
@@ -36,10 +35,5 @@ impl World {
             yaw: npc.yaw,
         })
         .collect()
-    }
-
-    /// Rays that NPCs cast in the last tick.
-    pub fn npc_rays(&self) -> u32 {
-        self.borrow_state().npcs.rays
     }
 }

@@ -1,25 +1,16 @@
 //! Starts shots, for a player who holds the fire button or for a script.
 
-use frolic_script::{EngineError, FireRequest, LogLevel, ScriptLog};
+use frolic_script::{EngineError, FireRequest};
 use frolic_sim::{Buttons, Flight, Vec3, flight};
 
 use super::weapons::PER_TICK;
-use super::{FLYING_MAX, FLYING_PER_PLAYER_MAX, Shot};
+use super::{FLYING_MAX, FLYING_PER_PLAYER_MAX, Projectiles, Shot, eye_of};
+use crate::lag_compensation::view_delay;
 use crate::player::{Player, PlayerNumber};
-use crate::state::WorldState;
+use crate::space::Space;
 
 /// One log message per this many refused shots.
 const COMPLAIN_EVERY: u64 = 600;
-
-/// The weapon that a player holds, and when it may fire again.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arms {
-    /// Number of the weapon.
-    pub weapon: Option<u16>,
-    /// In 1/256 of a tick. One input is used per tick, so this also limits
-    /// inputs: a client that sends more of them fires no faster.
-    pub ready: u64,
-}
 
 /// The parameters of a shot before it is fired.
 struct Aim {
@@ -32,10 +23,10 @@ struct Aim {
     input: Option<u32>,
 }
 
-impl WorldState {
+impl Projectiles {
     /// Fires for all players who hold the button and may fire.
-    pub(super) fn fire_of_players(&mut self) {
-        let now = u64::from(self.tick) * PER_TICK;
+    pub(super) fn fire_of_players(&mut self, space: &mut Space) {
+        let now = u64::from(space.tick) * PER_TICK;
         let wants = |player: &&Player| {
             player.arms.weapon.is_some()
                 && player.input.buttons.contains(Buttons::FIRE)
@@ -43,7 +34,7 @@ impl WorldState {
                 && player.dead_until.is_none()
                 && player.arms.ready <= now
         };
-        let shooters: Vec<Aim> = self
+        let shooters: Vec<Aim> = space
             .players
             .values()
             .filter(wants)
@@ -51,7 +42,7 @@ impl WorldState {
                 Some(Aim {
                     weapon: player.arms.weapon?,
                     shooter: Some(player.number),
-                    origin: Self::eye_of(player.character.feet),
+                    origin: eye_of(player.character.feet),
                     direction: flight::direction(player.input.yaw, player.input.pitch),
                     speed: None,
                     input: Some(player.inputs.ack_seq()),
@@ -59,32 +50,28 @@ impl WorldState {
             })
             .collect();
         for aim in shooters {
-            self.fire_of_player(&aim, now);
+            self.fire_of_player(space, &aim, now);
         }
     }
 
-    fn fire_of_player(&mut self, aim: &Aim, now: u64) {
-        let Some(interval) = self
-            .projectiles
-            .armoury
-            .get(aim.weapon)
-            .map(|arm| u64::from(arm.weapon.interval))
-        else {
+    fn fire_of_player(&mut self, space: &mut Space, aim: &Aim, now: u64) {
+        let Some(arm) = self.armoury.get(aim.weapon) else {
             return;
         };
-        if let Some(player) = aim.shooter.and_then(|n| self.players.get_mut(&n)) {
+        let interval = u64::from(arm.weapon.interval);
+        if let Some(player) = aim.shooter.and_then(|n| space.players.get_mut(&n)) {
             // The remainder of a tick counts, or 7 shots a second would become
             // 6.
             player.arms.ready = player.arms.ready.max(now - (PER_TICK - 1)) + interval;
         }
-        if let Err(reason) = self.launch(aim) {
-            self.complain(&reason);
+        if let Err(reason) = self.launch(space, aim) {
+            self.complain(space, &reason);
         }
     }
 
     /// `Projectile.Fire`.
-    pub fn fire(&mut self, request: &FireRequest) -> Result<u32, EngineError> {
-        let weapon = self.projectiles.armoury.named(&request.weapon);
+    pub fn fire(&mut self, space: &Space, request: &FireRequest) -> Result<u32, EngineError> {
+        let weapon = self.armoury.named(&request.weapon);
         let weapon = weapon.ok_or_else(|| {
             EngineError::Refused(format!(
                 "there is no weapon \"{}\"; make it with Projectile.Define first",
@@ -99,27 +86,27 @@ impl WorldState {
             speed: request.speed,
             input: None,
         };
-        self.launch(&aim)
+        self.launch(space, &aim)
     }
 
-    fn launch(&mut self, aim: &Aim) -> Result<u32, EngineError> {
-        let of_player = aim.shooter.map_or(0, |n| self.projectiles.of_player(n));
-        if self.projectiles.flying.len() >= FLYING_MAX || of_player >= FLYING_PER_PLAYER_MAX {
-            self.projectiles.refused += 1;
+    fn launch(&mut self, space: &Space, aim: &Aim) -> Result<u32, EngineError> {
+        let of_player = aim.shooter.map_or(0, |n| self.of_player(n));
+        if self.flying.len() >= FLYING_MAX || of_player >= FLYING_PER_PLAYER_MAX {
+            self.refused += 1;
             return Err(EngineError::Limit(format!(
                 "{FLYING_MAX} shots in flight, {FLYING_PER_PLAYER_MAX} of one player; give \
                  weapons a shorter LifeSeconds or a lower FireRate"
             )));
         }
-        let shooter = aim.shooter.and_then(|number| self.players.get(&number));
+        let shooter = aim.shooter.and_then(|number| space.players.get(&number));
         if aim.shooter.is_some() && shooter.is_none() {
             return Err(EngineError::NoSuchPlayer(aim.shooter.unwrap_or_default()));
         }
-        let Some(arm) = self.projectiles.armoury.get(aim.weapon) else {
+        let Some(arm) = self.armoury.get(aim.weapon) else {
             return Err(EngineError::Refused("the weapon is gone".to_owned()));
         };
         let shot = Shot {
-            id: self.projectiles.next_id.wrapping_add(1),
+            id: self.next_id.wrapping_add(1),
             weapon: aim.weapon,
             shooter: aim.shooter,
             shooter_entity: shooter.map_or(0, |player| player.entity),
@@ -129,36 +116,25 @@ impl WorldState {
                 velocity: aim.direction * aim.speed.unwrap_or(arm.weapon.speed),
                 bounces: arm.weapon.ricochets,
             },
-            born_tick: self.tick,
-            last_tick: self.tick.saturating_add(arm.weapon.life_ticks),
-            delay: shooter.map_or(0, |player| self.view_delay(player, aim.input.is_some())),
+            born_tick: space.tick,
+            last_tick: space.tick.saturating_add(arm.weapon.life_ticks),
+            delay: shooter.map_or(0, |player| view_delay(space, player, aim.input.is_some())),
             input: aim.input.unwrap_or(0),
             known_to: Vec::new(),
             coming: Vec::new(),
-            next_look: self.tick,
+            next_look: space.tick,
         };
         let id = shot.id;
-        self.projectiles.next_id = id;
-        self.projectiles.flying.push(shot);
+        self.next_id = id;
+        self.flying.push(shot);
         Ok(id)
     }
 
     /// Occasionally logs to the creator that shots are refused.
-    fn complain(&mut self, reason: &EngineError) {
-        if self.projectiles.refused % COMPLAIN_EVERY != 1 {
-            return;
+    fn complain(&self, space: &mut Space, reason: &EngineError) {
+        if self.refused % COMPLAIN_EVERY == 1 {
+            let message = format!("a shot was refused: {reason}");
+            space.console.warn("Projectile", message);
         }
-        frolic_script::Engine::log(
-            self,
-            ScriptLog {
-                level: LogLevel::Warn,
-                script: "Projectile".to_owned(),
-                line: None,
-                message: format!("a shot was refused: {reason}"),
-                source_line: None,
-                traceback: String::new(),
-                origin: None,
-            },
-        );
     }
 }

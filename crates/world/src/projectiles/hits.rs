@@ -5,11 +5,11 @@ use frolic_script::{HitReport, ScriptEvent};
 use frolic_sim::flight::{Leg, Legs};
 use frolic_sim::{Sweeper, Vec3, capsule};
 
-use super::Shot;
-use crate::lag_compensation::delay_left;
-use crate::life::Life;
-use crate::player::PlayerNumber;
-use crate::state::WorldState;
+use super::{Projectiles, Shot};
+use crate::characters::Characters;
+use crate::lag_compensation::{delay_left, extra_delay, stand_before};
+use crate::player::{Life, PlayerNumber};
+use crate::space::Space;
 
 /// How far characters move within the longest rewind. A character that was
 /// teleported from further away is not hit where it was before.
@@ -33,7 +33,7 @@ pub(super) struct Victim {
 
 /// The characters that can be hit in this tick, sorted from west to east, so
 /// that a shot tests only those near its path.
-pub(crate) struct Targets {
+pub(super) struct Targets {
     by_x: Vec<Target>,
 }
 
@@ -47,11 +47,8 @@ struct Target {
 }
 
 impl Targets {
-    pub fn of(state: &WorldState) -> Self {
-        let living = state
-            .players
-            .values()
-            .filter(|player| player.online && player.dead_until.is_none());
+    pub fn of(space: &Space) -> Self {
+        let living = space.players.values().filter(|player| player.is_living());
         let players = living.map(|player| Target {
             feet: player.character.feet,
             entity: player.entity,
@@ -60,10 +57,10 @@ impl Targets {
                 life: player.life,
             }),
         });
-        let npcs = state.npcs.all.values();
-        let npcs = npcs.map(|npc| Target {
-            feet: npc.character.feet,
-            entity: npc.entity,
+        let npcs = space.entities.npcs().iter();
+        let npcs = npcs.filter_map(|id| space.alive(*id)).map(|npc| Target {
+            feet: npc.position,
+            entity: npc.id,
             victim: None,
         });
         let mut by_x: Vec<Target> = players.chain(npcs).collect();
@@ -77,36 +74,36 @@ impl Targets {
     /// The first character on a shot's path.
     pub(super) fn first_hit(
         &self,
-        state: &WorldState,
+        space: &Space,
         shot: &Shot,
         legs: &Legs,
         sweeper: &mut Sweeper,
     ) -> Option<Met> {
-        let age = state.tick.saturating_sub(shot.born_tick);
-        let shooter = shot.shooter.and_then(|number| state.players.get(&number));
-        let wide = state.params.radius + shot.params.radius;
+        let age = space.tick.saturating_sub(shot.born_tick);
+        let shooter = shot.shooter.and_then(|number| space.players.get(&number));
+        let wide = space.params.radius + shot.params.radius;
         for leg in legs.iter() {
             let mut first: Option<(f32, Met)> = None;
             for target in self.about(leg, wide) {
                 if target.entity == shot.shooter_entity {
                     continue;
                 }
-                let extra = shooter.map_or(0, |shooter| state.extra_delay(target.entity, shooter));
-                let delay = |age| delay_left(shot.delay + extra, age, state.tick_hz);
+                let extra = shooter.map_or(0, |shooter| extra_delay(space, target.entity, shooter));
+                let delay = |age| delay_left(shot.delay + extra, age, space.tick_hz);
                 // At the end of this tick, and at its beginning.
-                let Some(after) = state.stand_before(target.entity, delay(age)) else {
+                let Some(after) = stand_before(space, target.entity, delay(age)) else {
                     continue;
                 };
                 if (after.feet - target.feet).length_squared() > REWIND_WAY_M * REWIND_WAY_M {
                     continue;
                 }
                 let earlier = delay(age.saturating_sub(1)) + 256;
-                let before = state.stand_before(target.entity, earlier);
+                let before = stand_before(space, target.entity, earlier);
                 let before = before.filter(|before| before.jumps == after.jumps);
                 let before = before.unwrap_or(after).feet;
                 let feet = |share: f32| before + (after.feet - before) * share;
                 let feet = (feet(leg.share.0), feet(leg.share.1));
-                let met = meets(state, shot, leg, feet, sweeper);
+                let met = meets(space, shot, leg, feet, sweeper);
                 if let Some((distance, point, normal)) = met
                     && first.is_none_or(|(known, _)| distance < known)
                 {
@@ -139,13 +136,13 @@ impl Targets {
 /// Whether a shot on a leg hits a character that moves from `before` to
 /// `after`: how far along, where, and the surface normal.
 fn meets(
-    state: &WorldState,
+    space: &Space,
     shot: &Shot,
     leg: &Leg,
     (before, after): (Vec3, Vec3),
     sweeper: &mut Sweeper,
 ) -> Option<(f32, Vec3, Vec3)> {
-    let (radius, height) = (state.params.radius, state.params.height);
+    let (radius, height) = (space.params.radius, space.params.height);
     // In the character's frame of reference, in which it rests at `after`.
     let from = leg.from + (after - before);
     let way = leg.to - from;
@@ -184,10 +181,16 @@ fn meets(
     Some((distance, point, normal))
 }
 
-impl WorldState {
+impl Projectiles {
     /// Ends a shot: applies damage, and notifies the clients concerned.
-    pub(super) fn end_shot(&mut self, shot: &Shot, met: Option<Met>) {
-        let met = met.map(|met| self.after_others(met));
+    pub(super) fn end_shot(
+        &mut self,
+        space: &mut Space,
+        characters: &Characters,
+        shot: &Shot,
+        met: Option<Met>,
+    ) {
+        let met = met.map(|met| after_others(space, met));
         let victim = met.and_then(|met| Some(met.victim?.player));
         let position = shot.flight.position;
         let hit = ProjectileHit {
@@ -198,28 +201,29 @@ impl WorldState {
             met: met.is_some(),
             point: met.map_or(position, |met| met.point).to_array(),
             normal: met.map_or(Vec3::Y, |met| met.normal).to_array(),
-            tick: self.tick,
+            tick: space.tick,
         };
-        self.queue_hit(shot, hit, victim);
+        self.queue_hit(space, shot, hit, victim);
         let Some(met) = met else {
             return;
         };
-        let Some(arm) = self.projectiles.armoury.get(shot.weapon) else {
+        let Some(arm) = self.armoury.get(shot.weapon) else {
             return;
         };
         let (weapon, damage, friendly) = (arm.weapon.name.clone(), arm.damage, arm.friendly_fire);
         let damage = match victim {
-            Some(player) if friendly || !self.same_team(shot.shooter, player) => damage,
+            Some(player) if friendly || !same_team(space, shot.shooter, player) => damage,
             _ => 0.0,
         };
-        let killed = victim
-            .is_some_and(|player| damage > 0.0 && self.hurt(player, damage, shot.shooter, &weapon));
-        self.events.push(ScriptEvent::ProjectileHit(HitReport {
+        let killed = victim.is_some_and(|player| {
+            damage > 0.0 && characters.hurt(space, player, damage, shot.shooter, &weapon)
+        });
+        space.events.push(ScriptEvent::ProjectileHit(HitReport {
             id: shot.id,
             weapon,
-            shooter: shot.shooter.filter(|n| self.players.contains_key(n)),
+            shooter: shot.shooter.filter(|n| space.players.contains_key(n)),
             // Terrain is not an entity.
-            entity: met.entity.filter(|id| self.alive(*id).is_some()),
+            entity: met.entity.filter(|id| space.alive(*id).is_some()),
             player: victim,
             position: met.point.to_array(),
             normal: met.normal.to_array(),
@@ -227,27 +231,27 @@ impl WorldState {
             killed,
         }));
     }
+}
 
-    /// Adjusts a hit after earlier shots of the same tick were applied: a
-    /// character that they killed is not hit again, neither dead nor respawned.
-    fn after_others(&self, met: Met) -> Met {
-        let is_over = |victim: Victim| {
-            let player = self.players.get(&victim.player);
-            !player.is_some_and(|player| player.lives(victim.life))
+/// Adjusts a hit after earlier shots of the same tick were applied: a
+/// character that they killed is not hit again, neither dead nor respawned.
+fn after_others(space: &Space, met: Met) -> Met {
+    let is_over = |victim: Victim| {
+        let player = space.players.get(&victim.player);
+        !player.is_some_and(|player| player.lives(victim.life))
+    };
+    if met.victim.is_some_and(is_over) {
+        return Met {
+            entity: None,
+            victim: None,
+            ..met
         };
-        if met.victim.is_some_and(is_over) {
-            return Met {
-                entity: None,
-                victim: None,
-                ..met
-            };
-        }
-        met
     }
+    met
+}
 
-    fn same_team(&self, a: Option<PlayerNumber>, b: PlayerNumber) -> bool {
-        let team = |number: PlayerNumber| self.players.get(&number)?.team.as_deref();
-        let own = a.and_then(team);
-        own.is_some() && own == team(b)
-    }
+fn same_team(space: &Space, a: Option<PlayerNumber>, b: PlayerNumber) -> bool {
+    let team = |number: PlayerNumber| space.players.get(&number)?.team.as_deref();
+    let own = a.and_then(team);
+    own.is_some() && own == team(b)
 }

@@ -7,9 +7,10 @@ use frolic_protocol::json::JsonProjectile;
 use frolic_protocol::projectile::{Launch, ProjectileHit};
 use frolic_sim::Vec3;
 
-use super::Shot;
+use super::{Projectiles, Shot};
+use crate::characters::Characters;
 use crate::player::PlayerNumber;
-use crate::state::{Outgoing, WorldState};
+use crate::space::Space;
 
 /// Visibility of shots in a game without a radius of interest.
 const SIGHT_M: f32 = 250.0;
@@ -24,7 +25,7 @@ const JSON_SHOTS_MAX: usize = 64;
 
 /// What to send to a player about one tick.
 #[derive(Default)]
-pub(crate) struct Pending {
+pub(super) struct Pending {
     launches: Vec<Launch>,
     hits: Vec<ProjectileHit>,
 }
@@ -100,20 +101,21 @@ impl Shot {
     }
 }
 
-impl WorldState {
+impl Projectiles {
     /// Queues a hit for its shooter, for the player who was hit, and for
     /// players who see the place. Without a radius, for all who received the
     /// shot.
     pub(super) fn queue_hit(
         &mut self,
+        space: &Space,
         shot: &Shot,
         hit: ProjectileHit,
         victim: Option<PlayerNumber>,
     ) {
-        let sight = self.sight();
-        let everywhere = self.updates.policy.radius.is_none();
+        let sight = sight(space);
+        let everywhere = space.updates.policy.radius.is_none();
         let point = Vec3::from(hit.point);
-        for player in self.players.values().filter(|player| player.online) {
+        for player in space.online() {
             let number = player.number;
             let concerned = [shot.shooter, victim].contains(&Some(number));
             let sees = || (player.character.feet - point).length_squared() <= sight * sight;
@@ -121,83 +123,70 @@ impl WorldState {
             // A shot that ended without a hit matters only to clients that
             // received it.
             if concerned || knows && everywhere || (knows || hit.met) && sees() {
-                let pending = self.projectiles.pending.entry(number).or_default();
+                let pending = self.pending.entry(number).or_default();
                 pending.hits.push(hit);
             }
         }
     }
 
     /// Sends what happened to shots in this tick.
-    pub(super) fn send_projectiles(&mut self) {
-        if self.projectiles.flying.is_empty() && self.projectiles.pending.is_empty() {
+    pub(super) fn send(&mut self, space: &mut Space) {
+        if self.flying.is_empty() && self.pending.is_empty() {
             return;
         }
-        let sight = self.sight();
-        let (tick, dt) = (self.tick, self.dt());
-        let projectiles = &mut self.projectiles;
-        let players: Vec<(PlayerNumber, Vec3)> = self
-            .players
-            .values()
-            .filter(|player| player.online)
+        let sight = sight(space);
+        let (tick, dt) = (space.tick, space.dt());
+        let players: Vec<(PlayerNumber, Vec3)> = space
+            .online()
             .map(|player| (player.number, player.character.feet))
             .collect();
-        for shot in &mut projectiles.flying {
+        for shot in &mut self.flying {
             if tick >= shot.next_look {
                 shot.look(tick, dt, sight, &players);
             }
             for number in shot.arrivals(dt, sight, &players) {
                 if let Err(place) = shot.known_to.binary_search(&number) {
                     shot.known_to.insert(place, number);
-                    let pending = projectiles.pending.entry(number).or_default();
+                    let pending = self.pending.entry(number).or_default();
                     pending.launches.push(shot.launch(tick, number));
                 }
             }
         }
-        for (player, pending) in std::mem::take(&mut projectiles.pending) {
+        for (player, pending) in std::mem::take(&mut self.pending) {
             let launches = (!pending.launches.is_empty())
                 .then_some(ServerMessage::ProjectileLaunch(pending.launches));
             let hits =
                 (!pending.hits.is_empty()).then_some(ServerMessage::ProjectileHit(pending.hits));
-            self.outbox
-                .extend(launches.into_iter().chain(hits).map(|message| Outgoing {
-                    to: Some(player),
-                    message,
-                    // A client that is behind must not be delayed further by
-                    // this.
-                    reliable: false,
-                }));
+            for message in launches.into_iter().chain(hits) {
+                // A client that is behind must not be delayed further by this.
+                space.outbox.send_unreliable(Some(player), message);
+            }
         }
     }
 
-    fn sight(&self) -> f32 {
-        let radius = self.updates.policy.radius;
-        radius.map_or(SIGHT_M, |radius| radius.min(SIGHT_M))
-    }
-
     /// `Projectile.Remove`.
-    pub fn remove_projectile(&mut self, id: u32) -> bool {
-        let flying = &mut self.projectiles.flying;
-        let Some(at) = flying.iter().position(|shot| shot.id == id) else {
+    pub fn remove(&mut self, space: &mut Space, characters: &Characters, id: u32) -> bool {
+        let Some(at) = self.flying.iter().position(|shot| shot.id == id) else {
             return false;
         };
-        let shot = flying.remove(at);
-        self.end_shot(&shot, None);
+        let shot = self.flying.remove(at);
+        self.end_shot(space, characters, &shot, None);
         true
     }
 
     /// The nearest shots visible to a player, for a JSON snapshot: their own
     /// and, where there is a radius, others within it.
-    pub fn json_projectiles(&self, player: PlayerNumber) -> Vec<JsonProjectile> {
-        let feet = self.players.get(&player).map(|p| p.character.feet);
+    pub fn json(&self, space: &Space, player: PlayerNumber) -> Vec<JsonProjectile> {
+        let feet = space.players.get(&player).map(|p| p.character.feet);
         let feet = feet.unwrap_or(Vec3::ZERO);
         let away = |shot: &Shot| (shot.flight.position - feet).length_squared();
-        let everywhere = self.updates.policy.radius.is_none();
-        let sight = self.sight();
+        let everywhere = space.updates.policy.radius.is_none();
+        let sight = sight(space);
         let known = |shot: &&Shot| {
             let seen = everywhere || shot.shooter == Some(player) || away(shot) <= sight * sight;
             seen && shot.is_known_to(player)
         };
-        let mut near: Vec<&Shot> = self.projectiles.flying.iter().filter(known).collect();
+        let mut near: Vec<&Shot> = self.flying.iter().filter(known).collect();
         if near.len() > JSON_SHOTS_MAX {
             near.sort_by(|a, b| away(a).total_cmp(&away(b)));
             near.truncate(JSON_SHOTS_MAX);
@@ -206,7 +195,6 @@ impl WorldState {
             .map(|shot| JsonProjectile {
                 id: shot.id,
                 weapon: self
-                    .projectiles
                     .armoury
                     .get(shot.weapon)
                     .map_or_else(String::new, |arm| arm.weapon.name.clone()),
@@ -216,4 +204,9 @@ impl WorldState {
             })
             .collect()
     }
+}
+
+fn sight(space: &Space) -> f32 {
+    let radius = space.updates.policy.radius;
+    radius.map_or(SIGHT_M, |radius| radius.min(SIGHT_M))
 }

@@ -6,7 +6,9 @@ use frolic_script::{EngineError, WeaponSpec};
 use frolic_sim::FlightParams;
 
 use crate::player::PlayerNumber;
-use crate::state::{Outgoing, WorldState};
+use crate::space::Space;
+
+use super::Projectiles;
 
 /// Weapons of one world.
 const WEAPONS_MAX: usize = 256;
@@ -41,11 +43,16 @@ impl Armoury {
     }
 }
 
-impl WorldState {
+impl Projectiles {
     /// `Projectile.Define`.
-    pub fn define_weapon(&mut self, name: &str, spec: &WeaponSpec) -> Result<(), EngineError> {
-        let tick_hz = self.tick_hz as f32;
-        let arms = &mut self.projectiles.armoury.arms;
+    pub fn define(
+        &mut self,
+        space: &mut Space,
+        name: &str,
+        spec: &WeaponSpec,
+    ) -> Result<(), EngineError> {
+        let tick_hz = space.tick_hz as f32;
+        let arms = &mut self.armoury.arms;
         let known = arms.iter().position(|arm| arm.weapon.name == name);
         let index = known.unwrap_or(arms.len());
         if index >= WEAPONS_MAX {
@@ -72,11 +79,8 @@ impl WorldState {
             damage: spec.damage,
             friendly_fire: spec.friendly_fire,
         };
-        self.outbox.push(Outgoing {
-            to: None,
-            message: ServerMessage::Weapon(arm.weapon.clone()),
-            reliable: true,
-        });
+        let message = ServerMessage::Weapon(arm.weapon.clone());
+        space.outbox.broadcast(message);
         match arms.get_mut(index) {
             Some(place) => *place = arm,
             None => arms.push(arm),
@@ -85,11 +89,16 @@ impl WorldState {
     }
 
     /// `Projectile.Arm`.
-    pub fn arm(&mut self, number: PlayerNumber, weapon: Option<&str>) -> Result<(), EngineError> {
+    pub fn arm(
+        &self,
+        space: &mut Space,
+        number: PlayerNumber,
+        weapon: Option<&str>,
+    ) -> Result<(), EngineError> {
         let index = match weapon {
             None => None,
             Some(name) => {
-                let arm = self.projectiles.armoury.named(name).ok_or_else(|| {
+                let arm = self.armoury.named(name).ok_or_else(|| {
                     EngineError::Refused(format!(
                         "there is no weapon \"{name}\"; make it with Projectile.Define first"
                     ))
@@ -97,47 +106,41 @@ impl WorldState {
                 Some(arm.weapon.index)
             }
         };
-        let player = self
-            .players
-            .get_mut(&number)
-            .ok_or(EngineError::NoSuchPlayer(number))?;
+        let player = space.player_mut(number)?;
         if std::mem::replace(&mut player.arms.weapon, index) != index {
             // With a radius, other players receive it when they see the holder.
-            let near_only = self.updates.policy.radius.is_some();
-            self.outbox.push(Outgoing {
-                to: near_only.then_some(number),
-                message: ServerMessage::Armed {
-                    player: number,
-                    weapon: index,
-                },
-                reliable: true,
-            });
+            let near_only = space.updates.policy.radius.is_some();
+            let message = ServerMessage::Armed {
+                player: number,
+                weapon: index,
+            };
+            let to = near_only.then_some(number);
+            space.outbox.send(to, message);
         }
         Ok(())
     }
 
     /// The name of the weapon that a player holds.
-    pub fn weapon_of(&self, number: PlayerNumber) -> Option<String> {
-        let index = self.players.get(&number)?.arms.weapon?;
-        Some(self.projectiles.armoury.get(index)?.weapon.name.clone())
+    pub fn weapon_of(&self, space: &Space, number: PlayerNumber) -> Option<String> {
+        let index = space.players.get(&number)?.arms.weapon?;
+        Some(self.armoury.get(index)?.weapon.name.clone())
     }
 
     /// Whether scripts have defined any weapon.
     pub fn has_weapons(&self) -> bool {
-        !self.projectiles.armoury.arms.is_empty()
+        !self.armoury.arms.is_empty()
     }
 
     /// The messages about weapons for the client of a joining player.
-    pub fn weapon_messages(&self, player: PlayerNumber) -> Vec<ServerMessage> {
-        let weapons = self.projectiles.armoury.iter();
+    pub fn messages(&self, space: &Space, player: PlayerNumber) -> Vec<ServerMessage> {
+        let weapons = self.armoury.iter();
         let mut messages: Vec<ServerMessage> = weapons
             .map(|arm| ServerMessage::Weapon(arm.weapon.clone()))
             .collect();
-        let near_only = self.updates.policy.radius.is_some();
-        let online = self
-            .players
-            .values()
-            .filter(|other| other.online && (other.number == player || !near_only));
+        let near_only = space.updates.policy.radius.is_some();
+        let online = space
+            .online()
+            .filter(|other| other.number == player || !near_only);
         messages.extend(online.filter_map(|player| {
             player.arms.weapon.map(|weapon| ServerMessage::Armed {
                 player: player.number,

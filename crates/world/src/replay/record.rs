@@ -7,7 +7,7 @@ use frolic_script::VmLimits;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::interest::InterestPolicy;
+use crate::policy::InterestPolicy;
 use crate::world::input::Input;
 
 /// Magic number of a recording; the last byte is the format version.

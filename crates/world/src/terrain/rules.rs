@@ -4,8 +4,10 @@ use frolic_protocol::terrain::{TerrainOp, TerrainOpError};
 use frolic_sim::Vec3;
 use frolic_terrain::{Action, Op, Terrain};
 
+use super::Ground;
+use crate::history::History;
 use crate::player::{Player, PlayerNumber};
-use crate::state::WorldState;
+use crate::space::Space;
 
 /// From the feet to the eyes, in metres.
 const EYES_M: f32 = 1.6;
@@ -100,102 +102,35 @@ pub(super) struct ScriptUse {
     ops: u32,
 }
 
-impl WorldState {
+impl Ground {
     /// Executes a player's operation, if it is allowed.
     pub fn terraform_by(
         &mut self,
+        space: &mut Space,
+        history: &mut History,
         number: PlayerNumber,
         wanted: &TerrainOp,
     ) -> Result<Option<u64>, TerraformError> {
-        let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
+        let terrain = space.collision.terrain().ok_or(TerraformError::NoTerrain)?;
         if !terrain.settings().editable {
             return Err(TerraformError::NotEditable);
         }
         let rate = terrain.settings().rate;
         // Counts as an attempt whatever the outcome.
-        if !self.spend_attempt(number, rate) {
+        if !self.spend_attempt(space, number, rate) {
             return Err(TerraformError::TooFast(rate));
         }
         let op = wanted.resolve()?;
-        self.check(number, &op)?;
-        Ok(self.terraform(Some(number), &op))
-    }
-
-    fn check(&self, number: PlayerNumber, op: &Op) -> Result<(), TerraformError> {
-        let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
-        let settings = terrain.settings();
-        let player = self.players.get(&number).ok_or(TerraformError::NotAlive)?;
-        if player.health <= 0.0 || !player.online {
-            return Err(TerraformError::NotAlive);
-        }
-        self.check_brush(op)?;
-        let eyes = player.character.feet + Vec3::Y * EYES_M;
-        let away = (Vec3::from(op.center) - eyes).length();
-        if away.is_nan() || away > settings.reach + LAG_M {
-            return Err(TerraformError::OutOfReach(settings.reach));
-        }
-        self.check_place(op)
-    }
-
-    /// Checks material and size, for players and for users without a character.
-    pub(crate) fn check_brush(&self, op: &Op) -> Result<(), TerraformError> {
-        let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
-        let settings = terrain.settings();
-        let allowed = settings.materials.as_ref();
-        if op.action != Action::Subtract && allowed.is_some_and(|list| !list.contains(&op.material))
-        {
-            return Err(TerraformError::ForbiddenMaterial);
-        }
-        if op.half().iter().any(|half| *half > settings.brush) {
-            return Err(TerraformError::TooLarge(settings.brush));
-        }
-        Ok(())
-    }
-
-    /// Checks the place, for players and for users without a character.
-    pub(crate) fn check_place(&self, op: &Op) -> Result<(), TerraformError> {
-        let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
-        let settings = terrain.settings();
-        let protected = settings.protected.iter();
-        if protected
-            .clone()
-            .any(|area| op.meets(terrain.grid(), area.min, area.max))
-        {
-            return Err(TerraformError::Protected);
-        }
-        if op.action == Action::Add && op.material.is_solid() && self.is_occupied(terrain, op) {
-            return Err(TerraformError::Occupied);
-        }
-        if !self.history.has_room() {
-            return Err(TerraformError::Busy);
-        }
-        Ok(())
-    }
-
-    /// Whether a character is where blocks would be added.
-    fn is_occupied(&self, terrain: &Terrain, op: &Op) -> bool {
-        // Touching is not inside.
-        let hair = 0.05;
-        let aside = Vec3::new(self.params.radius - hair, 0.0, self.params.radius - hair);
-        let inside = |player: &Player| {
-            let feet = player.character.feet + Vec3::Y * hair;
-            let head = player.character.feet + Vec3::Y * (self.params.height - hair);
-            op.meets(
-                terrain.grid(),
-                (feet - aside).to_array(),
-                (head + aside).to_array(),
-            )
-        };
-        let present = self.players.values().filter(|player| player.online);
-        present.into_iter().any(inside)
+        check(space, history, number, &op)?;
+        Ok(self.terraform(space, history, Some(number), &op))
     }
 
     /// Uses one of a player's attempts; false if none is left.
-    fn spend_attempt(&mut self, number: PlayerNumber, rate: f32) -> bool {
+    fn spend_attempt(&mut self, space: &Space, number: PlayerNumber, rate: f32) -> bool {
         let most = rate.max(1.0);
-        let (tick, per_tick) = (self.tick, rate / self.tick_hz as f32);
-        let players = &self.players;
-        let allowances = &mut self.ground.allowances;
+        let (tick, per_tick) = (space.tick, rate / space.tick_hz as f32);
+        let players = &space.players;
+        let allowances = &mut self.allowances;
         allowances.retain(|number, _| players.contains_key(number));
         let full = Allowance { left: most, tick };
         let allowance = allowances.entry(number).or_insert(full);
@@ -210,15 +145,20 @@ impl WorldState {
     }
 
     /// Counts a script's operation; returns a message if it exceeds the limit.
-    pub(super) fn spend_script_use(&mut self, op: &Op) -> Result<(), String> {
-        let terrain = self.collision.terrain();
+    pub(super) fn spend_script_use(
+        &mut self,
+        space: &Space,
+        history: &History,
+        op: &Op,
+    ) -> Result<(), String> {
+        let terrain = space.collision.terrain();
         let terrain = terrain.ok_or("this world has no terrain: give scene.json one")?;
         let blocks = op.blocks(terrain.grid()).volume();
-        if !self.history.has_room() {
+        if !history.has_room() {
             return Err("too many changes wait to be stored".to_owned());
         }
-        let tick = self.tick;
-        let used = &mut self.ground.script_use;
+        let tick = space.tick;
+        let used = &mut self.script_use;
         if used.tick != tick {
             *used = ScriptUse {
                 tick,
@@ -240,4 +180,76 @@ impl WorldState {
         used.blocks += blocks;
         Ok(())
     }
+}
+
+fn check(
+    space: &Space,
+    history: &History,
+    number: PlayerNumber,
+    op: &Op,
+) -> Result<(), TerraformError> {
+    let terrain = space.collision.terrain().ok_or(TerraformError::NoTerrain)?;
+    let settings = terrain.settings();
+    let player = space.players.get(&number).ok_or(TerraformError::NotAlive)?;
+    if player.health <= 0.0 || !player.online {
+        return Err(TerraformError::NotAlive);
+    }
+    check_brush(space, op)?;
+    let eyes = player.character.feet + Vec3::Y * EYES_M;
+    let away = (Vec3::from(op.center) - eyes).length();
+    if away.is_nan() || away > settings.reach + LAG_M {
+        return Err(TerraformError::OutOfReach(settings.reach));
+    }
+    check_place(space, history, op)
+}
+
+/// Checks material and size, for players and for users without a character.
+pub(crate) fn check_brush(space: &Space, op: &Op) -> Result<(), TerraformError> {
+    let terrain = space.collision.terrain().ok_or(TerraformError::NoTerrain)?;
+    let settings = terrain.settings();
+    let allowed = settings.materials.as_ref();
+    if op.action != Action::Subtract && allowed.is_some_and(|list| !list.contains(&op.material)) {
+        return Err(TerraformError::ForbiddenMaterial);
+    }
+    if op.half().iter().any(|half| *half > settings.brush) {
+        return Err(TerraformError::TooLarge(settings.brush));
+    }
+    Ok(())
+}
+
+/// Checks the place, for players and for users without a character.
+pub(crate) fn check_place(space: &Space, history: &History, op: &Op) -> Result<(), TerraformError> {
+    let terrain = space.collision.terrain().ok_or(TerraformError::NoTerrain)?;
+    let settings = terrain.settings();
+    let protected = settings.protected.iter();
+    if protected
+        .clone()
+        .any(|area| op.meets(terrain.grid(), area.min, area.max))
+    {
+        return Err(TerraformError::Protected);
+    }
+    if op.action == Action::Add && op.material.is_solid() && is_occupied(space, terrain, op) {
+        return Err(TerraformError::Occupied);
+    }
+    if !history.has_room() {
+        return Err(TerraformError::Busy);
+    }
+    Ok(())
+}
+
+/// Whether a character is where blocks would be added.
+fn is_occupied(space: &Space, terrain: &Terrain, op: &Op) -> bool {
+    // Touching is not inside.
+    let hair = 0.05;
+    let aside = Vec3::new(space.params.radius - hair, 0.0, space.params.radius - hair);
+    let inside = |player: &Player| {
+        let feet = player.character.feet + Vec3::Y * hair;
+        let head = player.character.feet + Vec3::Y * (space.params.height - hair);
+        op.meets(
+            terrain.grid(),
+            (feet - aside).to_array(),
+            (head + aside).to_array(),
+        )
+    };
+    space.online().any(inside)
 }

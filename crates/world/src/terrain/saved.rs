@@ -7,7 +7,8 @@ use frolic_fleet_api::persist::Section;
 use frolic_protocol::terrain::{ChunkVersion, TerrainOp};
 use frolic_terrain::{ChunkPos, codec};
 
-use crate::state::WorldState;
+use super::Ground;
+use crate::space::Space;
 
 /// Prefix of section names, followed by the chunk's position.
 const NAME: &str = "terrain/";
@@ -84,15 +85,16 @@ fn name_of([x, y, z]: ChunkPos) -> String {
     format!("{NAME}{x},{y},{z}")
 }
 
-impl WorldState {
+impl Ground {
     /// Adds the terrain sections of a checkpoint; `changed` decides which of
     /// them are new.
-    pub fn ground_sections(
+    pub fn sections(
         &self,
+        space: &Space,
         changed: &mut dyn FnMut(&str, u64) -> bool,
         sections: &mut BTreeMap<String, Section>,
     ) {
-        let Some(terrain) = self.collision.terrain() else {
+        let Some(terrain) = space.collision.terrain() else {
             return;
         };
         for at in terrain.edited() {
@@ -101,7 +103,7 @@ impl WorldState {
                 continue;
             }
             let mut bytes = at.version.to_le_bytes().to_vec();
-            match self.ground.packed.get(&at.chunk) {
+            match self.packed.get(&at.chunk) {
                 Some((version, packed)) if *version == at.version => bytes.extend(&packed[..]),
                 _ => bytes.extend(terrain.chunk(at.chunk).map(codec::pack).unwrap_or_default()),
             }
@@ -113,11 +115,11 @@ impl WorldState {
     /// Names of sections in an earlier checkpoint whose chunks were reset
     /// since.
     pub fn cleared_sections(&self) -> impl Iterator<Item = String> + '_ {
-        self.ground.cleared.iter().copied().map(name_of)
+        self.cleared.iter().copied().map(name_of)
     }
 
     /// Restores the terrain of an earlier process of this world.
-    pub fn restore_ground(&mut self, saved: &SavedGround, problems: &mut Vec<String>) {
+    pub fn restore(&mut self, space: &mut Space, saved: &SavedGround, problems: &mut Vec<String>) {
         let mut lost = saved.cleared.clone();
         for (&chunk, section) in &saved.chunks {
             let Some((version, packed)) = section.bytes.split_first_chunk() else {
@@ -125,26 +127,26 @@ impl WorldState {
             };
             let version = u32::from_le_bytes(*version);
             let at = ChunkVersion { chunk, version };
-            if !self.restore_chunk(at, packed) {
+            if !self.restore_chunk(space, at, packed) {
                 problems.push(damaged(&name_of(chunk)));
                 lost.push(at);
             }
         }
         let cleared = saved.cleared.iter().map(|at| at.chunk);
-        self.ground.cleared.extend(cleared);
+        self.cleared.extend(cleared);
         for op in &saved.ops {
-            self.redo_terrain(op);
+            self.redo(space, op);
         }
         for at in &lost {
-            self.count_on(at);
+            self.count_on(space, at);
         }
-        self.ground.changes.clear();
+        self.changes.clear();
     }
 
     /// A chunk that was reset, or lost, and changed again continues the change
     /// count of the stored one, so that the two versions differ.
-    fn count_on(&mut self, stored: &ChunkVersion) {
-        let again = self.collision.replace_terrain(|terrain| {
+    fn count_on(&mut self, space: &mut Space, stored: &ChunkVersion) {
+        let again = space.collision.replace_terrain(|terrain| {
             let changes = terrain.version(stored.chunk);
             let chunk = terrain.chunk(stored.chunk).filter(|_| changes > 0)?;
             let (chunk, at) = (chunk.clone(), stored.chunk);
@@ -153,25 +155,24 @@ impl WorldState {
             terrain.install(next, chunk).then_some(next)
         });
         if let Some(next) = again.flatten() {
-            let tick = self.tick;
-            self.ground.note_replicable(&[next], tick);
+            self.note_replicable(&[next], space.tick);
         }
     }
 
     /// Encodes changed chunks one at a time, so that a checkpoint finds most of
     /// them encoded and does not cause a long tick.
-    pub fn pack_ahead(&mut self) {
-        if !self.tick.is_multiple_of(PACK_TICKS) {
+    pub fn pack_ahead(&mut self, space: &Space) {
+        if !space.tick.is_multiple_of(PACK_TICKS) {
             return;
         }
-        let Some(at) = self.ground.stale.pop_first() else {
+        let Some(at) = self.stale.pop_first() else {
             return;
         };
-        if let Some(terrain) = self.collision.terrain()
+        if let Some(terrain) = space.collision.terrain()
             && let Some(chunk) = terrain.chunk(at)
         {
             let packed = (terrain.version(at), codec::pack(chunk).into());
-            self.ground.packed.insert(at, packed);
+            self.packed.insert(at, packed);
         }
     }
 }

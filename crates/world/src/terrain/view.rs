@@ -94,7 +94,7 @@ impl TerrainView {
     /// radius of interest.
     pub fn may_ask(&self, world: &World, at: ChunkPos) -> bool {
         let state = world.borrow_state();
-        state.updates.policy.radius.is_none()
+        state.space.updates.policy.radius.is_none()
             || Reach::of(&state, self.player).is_some_and(|reach| reach.distance(at).is_some())
     }
 
@@ -212,7 +212,7 @@ impl VersionsView {
         baseline: Option<u32>,
     ) -> Vec<ChunkVersion> {
         let state = world.borrow_state();
-        if state.updates.policy.radius.is_none() {
+        if state.space.updates.policy.radius.is_none() {
             return world.terrain_versions_after(baseline);
         }
         let Some(reach) = Reach::of(&state, player) else {
@@ -245,13 +245,13 @@ struct Reach<'world> {
 impl<'world> Reach<'world> {
     /// None for a player who is not in the world, and without terrain.
     fn of(state: &'world WorldState, player: PlayerNumber) -> Option<Self> {
-        let grid = state.collision.terrain()?.grid();
+        let grid = state.space.collision.terrain()?.grid();
         // From the centre of a chunk to its corner.
         let half_m = grid.chunk_m() * std::f32::consts::FRAC_1_SQRT_2;
-        let radius = state.updates.policy.radius;
+        let radius = state.space.updates.policy.radius;
         Some(Self {
             grid,
-            eye: state.players.get(&player)?.character.feet,
+            eye: state.space.players.get(&player)?.character.feet,
             level_m: radius.map_or(FAR_M, |radius| radius + AHEAD_M + half_m),
         })
     }

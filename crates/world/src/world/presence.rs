@@ -5,13 +5,12 @@ use frolic_protocol::PlayerInfo;
 
 use super::World;
 use crate::player::Player;
-use crate::state::PRESENCES_MAX;
 
 impl World {
     /// All players in the world, including those without a connection.
     pub fn players(&self) -> Vec<PlayerInfo> {
         let state = self.state.borrow();
-        state.players.values().map(Player::info).collect()
+        state.space.players.values().map(Player::info).collect()
     }
 
     /// Players whose connection state changed since the last call, for clients
@@ -19,25 +18,12 @@ impl World {
     /// messages; returns a bounded number at a time.
     pub fn take_reconnected(&mut self) -> Vec<PlayerInfo> {
         let mut state = self.state.borrow_mut();
-        let state = &mut *state;
-        let mut changed = Vec::new();
-        while changed.len() < PRESENCES_MAX
-            && let Some(number) = state.reconnected.pop_first()
-        {
-            changed.extend(state.players.get(&number).map(Player::info));
-        }
-        if !changed.is_empty() {
-            state.store_presences(changed.clone());
-        }
-        changed
+        let time = state.space.time();
+        let space = &mut state.space;
+        space.presence.take_reconnected(&space.players, time)
     }
 
     pub(crate) fn presence_changes_after(&self, tick: u32) -> Vec<PlayerInfo> {
-        let state = self.state.borrow();
-        let changes = state.presence_changes.iter();
-        changes
-            .filter(|(at, _)| *at > tick)
-            .map(|(_, info)| info.clone())
-            .collect()
+        self.state.borrow().space.presence.changes_after(tick)
     }
 }

@@ -3,12 +3,16 @@
 
 use frolic_protocol::EntityState;
 use frolic_protocol::details::Details;
+use frolic_protocol::json::JsonProjectile;
 
 use super::World;
-use crate::entity::Entity;
+use crate::characters;
+use crate::entities::Entity;
 use crate::interest::cells::{Cells, Relevance};
-use crate::interest::{ClientView, InterestPolicy, JsonView, Sender};
+use crate::interest::{ClientView, JsonView, Sender};
 use crate::player::PlayerNumber;
+use crate::policy::InterestPolicy;
+use crate::state::WorldState;
 
 /// Players times ticks per second up to which all clients are updated in the
 /// same tick. An update takes about 12 µs to encode and send: together they
@@ -54,47 +58,48 @@ impl World {
     /// step, in each tick with snapshots, before those.
     pub fn collect_changes(&mut self) {
         let mut state = self.state.borrow_mut();
-        let state = &mut *state;
-        if self.cells.tick() == state.tick {
+        let WorldState {
+            space,
+            npcs,
+            structures,
+            ..
+        } = &mut *state;
+        if self.cells.tick() == space.tick {
             return;
         }
         let cell_m = self.cells.size();
         let near_only = self.interest.radius.is_some();
-        for id in state.touched.drain(..) {
-            let Some(entity) = state.entities.get_mut(&id) else {
-                self.cells.remove(id);
-                continue;
+        let cells = &mut self.cells;
+        space.entities.drain_touched(|id, entity| {
+            let Some(entity) = entity else {
+                cells.remove(id);
+                return;
             };
-            entity.touched = false;
             if entity.player.is_some() {
-                continue;
+                return;
             }
-            let npc = state.npcs.all.get(&id);
-            let is_part = near_only && npc.is_none() && entity.is_of_scene();
+            let mut shown = entity.replicated();
+            let is_npc = npcs.dress(id, &mut shown);
             let relevance = if entity.is_everywhere(cell_m) {
                 Relevance::Everywhere
-            } else if is_part {
+            } else if near_only && !is_npc && entity.is_of_scene() {
                 Relevance::Part(entity.made_at)
             } else {
                 Relevance::Near
             };
-            let mut shown = entity.replicated();
             if near_only {
                 // An entity is replicated to its owner at any distance; without
                 // a radius, to all.
-                shown.owner = state.structures.present_owner(id).unwrap_or(0);
+                shown.owner = structures.present_owner(id).unwrap_or(0);
             }
-            if let Some(npc) = npc {
-                npc.dress(&mut shown);
-            }
-            self.cells.update(&shown, entity.position, relevance);
-        }
-        for player in state.players.values().filter(|player| player.online) {
-            let character = state.replicated_character(player);
+            cells.update(&shown, entity.position, relevance);
+        });
+        for player in space.online() {
+            let character = characters::replicated(space, player);
             let feet = player.character.feet;
             self.cells.update(&character, feet, Relevance::Near);
         }
-        self.cells.commit(state.tick);
+        self.cells.commit(space.tick);
     }
 
     /// Prefetch: reads a little of a player; the result is meaningless. A
@@ -102,7 +107,7 @@ impl World {
     /// because memory loads overlap.
     pub fn glance(&self, player: PlayerNumber) -> u32 {
         let state = self.state.borrow();
-        let player = state.players.get(&player);
+        let player = state.space.players.get(&player);
         player.map_or(0, |player| player.glance())
     }
 
@@ -153,7 +158,7 @@ impl World {
     /// The replicated details of an entity that are not in its definition.
     pub fn details_of(&self, id: u32) -> Option<Details> {
         let state = self.state.borrow();
-        state.entities.get(&id).map(Entity::details)
+        state.space.entities.get(id).map(Entity::details)
     }
 
     pub(crate) fn cells(&self) -> &Cells {
@@ -169,8 +174,17 @@ impl World {
         &self.interest
     }
 
+    pub(crate) fn projectiles_for(&self, player: PlayerNumber) -> Vec<JsonProjectile> {
+        let state = self.state.borrow();
+        state.projectiles.json(&state.space, player)
+    }
+
     pub(crate) fn ack_seq(&self, player: PlayerNumber) -> u32 {
         let state = self.state.borrow();
-        state.players.get(&player).map_or(0, |p| p.inputs.ack_seq())
+        state
+            .space
+            .players
+            .get(&player)
+            .map_or(0, |p| p.inputs.ack_seq())
     }
 }

@@ -9,12 +9,12 @@ impl World {
     /// Store requests of scripts since the last call; each is answered with
     /// [`StoreAnswered`](super::input::StoreAnswered).
     pub fn take_store_requests(&mut self) -> Vec<StoreRequest> {
-        std::mem::take(&mut self.state.borrow_mut().store_outbox)
+        self.state.borrow_mut().store.take()
     }
 
     /// Log lines of scripts since the last call.
     pub fn take_logs(&mut self) -> Vec<ScriptLog> {
-        std::mem::take(&mut self.state.borrow_mut().logs)
+        self.state.borrow_mut().space.console.take()
     }
 
     /// The cost of each script so far; intended for once a second, not every
@@ -31,7 +31,7 @@ impl World {
     /// Entities that a script is attached to.
     pub fn entities_with_script(&self, path: &str) -> Vec<u32> {
         let state = self.state.borrow();
-        let entities = state.entities.values();
+        let entities = state.space.entities.iter();
         entities
             .filter(|entity| {
                 let script = entity.components.script.as_ref();
@@ -48,7 +48,7 @@ impl World {
 
     /// Errors that scripts raised since the world started.
     pub fn script_errors(&self) -> u64 {
-        self.state.borrow().script_errors
+        self.state.borrow().space.console.errors()
     }
 
     /// How often a limit stopped or paused scripts.
@@ -104,10 +104,9 @@ impl World {
     pub(super) fn stamp(&mut self) {
         let hashes = self.code.scripts.iter();
         let mut state = self.state.borrow_mut();
-        state.script_hashes = hashes
-            .map(|(path, script)| (path.clone(), script.sha256_hex.clone()))
-            .collect();
-        state.revision.clone_from(&self.code.revision);
+        let hashes = hashes.map(|(path, script)| (path.clone(), script.sha256_hex.clone()));
+        let console = &mut state.space.console;
+        console.stamp(hashes.collect(), &self.code.revision);
         state.script_version = self.script_version;
     }
 
@@ -119,7 +118,11 @@ impl World {
     /// All entities with a script, in the current world.
     pub(super) fn attachments(&self) -> Vec<Attachment> {
         let state = self.state.borrow();
-        let alive = state.entities.values().filter(|entity| !entity.destroyed);
+        let alive = state
+            .space
+            .entities
+            .iter()
+            .filter(|entity| !entity.destroyed);
         alive
             .filter_map(|entity| {
                 let script = entity.components.script.as_ref()?;

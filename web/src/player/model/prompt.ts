@@ -1,5 +1,5 @@
 // The entity that the player can interact with. The server decides when interact is
-// pressed (crates/world/src/interact.rs); this applies the same rule to entities with a prompt.
+// pressed (crates/world/src/characters/interact.rs); this applies the same rule to entities with a prompt.
 import type { WireValue } from '../core/events';
 import type { Found, Triple } from '../luau/host';
 

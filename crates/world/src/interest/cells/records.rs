@@ -91,7 +91,7 @@ struct Source<'a> {
 
 impl CellSource for Source<'_> {
     fn details(&self, id: u32) -> Vec<u8> {
-        let entity = self.state.entities.get(&id);
+        let entity = self.state.space.entities.get(id);
         entity.map_or_else(Vec::new, |entity| entity.details().encode())
     }
 

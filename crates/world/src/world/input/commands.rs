@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, Input, Reload, World};
 use crate::player::PlayerNumber;
 use crate::reload::{Changes, Reloaded};
-use crate::remote_commands::LearnRefusal;
+use crate::remote_commands::{LearnRefusal, check_spell};
 use crate::spells::CastRefusal;
+use crate::state::WorldState;
 use crate::terrain::TerraformError;
 
 /// Who acts on a world.
@@ -71,9 +72,15 @@ impl Effect for Cast {
         let params = params.unwrap_or(Value::Nil);
         let (spell, revision) = (self.spell.as_str(), self.revision.as_deref());
         let mut state = world.state.borrow_mut();
+        let WorldState {
+            space,
+            spells,
+            visitors,
+            ..
+        } = &mut *state;
         match self.by {
-            Actor::Player(number) => state.cast_spell(number, spell, revision, params),
-            Actor::Visitor(id) => state.cast_by_visitor(&id, spell, revision, params),
+            Actor::Player(number) => spells.cast(space, number, spell, revision, params),
+            Actor::Visitor(id) => visitors.cast((space, spells), &id, spell, revision, params),
         }
     }
 }
@@ -97,12 +104,21 @@ impl Effect for Terraform {
 
     fn run(self, world: &mut World) -> Result<Option<u64>, TerraformError> {
         let mut state = world.state.borrow_mut();
+        let WorldState {
+            space,
+            ground,
+            history,
+            spells,
+            visitors,
+            ..
+        } = &mut *state;
         match self.by {
-            Actor::Player(number) if !state.players.contains_key(&number) => {
+            Actor::Player(number) if !space.players.contains_key(&number) => {
                 Err(TerraformError::NoTerrain)
             }
-            Actor::Player(number) => state.terraform_by(number, &self.op),
-            Actor::Visitor(id) => state.terraform_by_visitor(&id, &self.op),
+            Actor::Player(number) => ground.terraform_by(space, history, number, &self.op),
+            Actor::Visitor(_) if !spells.allowed => Err(TerraformError::NotFromOutside),
+            Actor::Visitor(id) => visitors.terraform(space, ground, history, &id, &self.op),
         }
     }
 }
@@ -133,7 +149,7 @@ impl Effect for Learn {
 
     fn run(self, world: &mut World) -> Result<Option<Reloaded>, LearnRefusal> {
         let spell = self.0;
-        world.state.borrow().may_learn(&spell)?;
+        check_spell(&world.state.borrow().spells, &spell)?;
         let mut changes = Changes::new();
         changes.insert(script_path(&spell.name), Some(spell.code));
         let forgotten = world
@@ -156,7 +172,7 @@ impl Effect for Learn {
             range_m: spell.range_m,
         };
         let mut state = world.state.borrow_mut();
-        let tick = state.tick;
+        let tick = state.space.tick;
         let (name, revision) = (&spell.name, &spell.revision_id);
         state.spells.learn(name, revision, settings, tick);
         if let Some(name) = forgotten {

@@ -25,25 +25,18 @@ impl Effect for Step {
 
     fn run(self, world: &mut World) -> StepReport {
         let mut laps = Laps::begin(world.stopwatch);
-        {
-            let mut state = world.state.borrow_mut();
-            state.tick += 1;
-            state.collision.begin_tick();
-            state.take_inputs();
-        }
+        world.state.borrow_mut().begin_tick();
         laps.end(Stage::Inputs);
         world.inbox_counts.clear();
         for event in std::mem::take(&mut world.inbox) {
             world.vm.dispatch(event);
         }
-        let dt = f64::from(world.state.borrow().dt());
+        let dt = f64::from(world.state.borrow().space.dt());
         world.vm.tick(dt);
         laps.end(Stage::Scripts);
         {
             let mut state = world.state.borrow_mut();
-            state.move_things();
             state.step_characters();
-            state.note_interactions();
             laps.end(Stage::Characters);
             state.step_bodies();
             laps.end(Stage::Physics);
@@ -51,17 +44,12 @@ impl Effect for Step {
             laps.end(Stage::Projectiles);
             state.step_npcs();
             laps.end(Stage::Npcs);
-            state.ground.changes.clear();
-            state.pack_ahead();
-            state.cross_triggers();
-            state.respawn_fallen();
-            state.respawn_dead();
+            state.step_triggers();
             laps.end(Stage::Triggers);
-            state.replicate_restyled();
+            state.send_restyled();
         }
         world.dispatch_events();
-        world.state.borrow_mut().send_vitals();
-        world.state.borrow_mut().remember();
+        world.state.borrow_mut().end_tick();
         world.note_cuts();
         let tick = world.tick();
         if world.recorder.as_ref().is_some_and(|r| r.wants_hash(tick)) {
@@ -90,7 +78,7 @@ impl Effect for WallClock {
 
     fn run(self, world: &mut World) {
         let mut state = world.state.borrow_mut();
-        let tick = state.tick;
+        let tick = state.space.tick;
         state.wall_clock = (self.unix_ms, tick);
     }
 }

@@ -143,7 +143,7 @@ impl Effect for Chat {
         let each = (tick_hz * 2 / CHAT_PER_TWO_SECONDS).max(1);
         {
             let mut state = world.state.borrow_mut();
-            let player = state.players.get_mut(&self.player);
+            let player = state.space.players.get_mut(&self.player);
             let player = player.ok_or(ChatRefusal::NotHere)?;
             let free = player.chat_used_until.max(tick);
             if free - tick > each * (CHAT_BURST - 1) {
@@ -175,7 +175,7 @@ impl World {
     /// entity, and a client must not make them store invented ones.
     pub(super) fn known_entities(&self, values: Vec<Value>) -> Vec<Value> {
         let state = self.state.borrow();
-        let is_alive = |id| state.alive(id).is_some();
+        let is_alive = |id| state.space.alive(id).is_some();
         let values = values.into_iter();
         values.map(|value| value.with_entities(&is_alive)).collect()
     }

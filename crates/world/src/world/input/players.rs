@@ -8,9 +8,10 @@ use frolic_sim::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, Input, World};
-use crate::lag_compensation::Moment;
-use crate::life::UNHURT;
-use crate::player::PlayerNumber;
+use crate::characters::{place_beside, teleport};
+use crate::moment::Moment;
+use crate::player::{PlayerNumber, UNHURT};
+use crate::saved::put_back;
 
 /// Adds a player; they are in the world at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +45,7 @@ impl Effect for Join {
         let mut state = world.state.borrow_mut();
         state.join(number, self.id, self.name);
         if let Some(saved) = self.saved {
-            state.put_back(number, &saved);
+            put_back(&mut state.space, number, &saved);
         }
         number
     }
@@ -74,7 +75,7 @@ impl Effect for Leave {
         world.state.borrow_mut().leave(player);
         world.dispatch_events();
         world.note_cuts();
-        world.state.borrow_mut().players.remove(&player);
+        world.state.borrow_mut().space.players.remove(&player);
         world.words.forget(player);
     }
 }
@@ -97,7 +98,7 @@ impl Effect for Reconnect {
     fn run(self, world: &mut World) {
         let number = self.player;
         let mut state = world.state.borrow_mut();
-        let Some(player) = state.players.get_mut(&number) else {
+        let Some(player) = state.space.players.get_mut(&number) else {
             return;
         };
         player.inputs.reset();
@@ -107,8 +108,8 @@ impl Effect for Reconnect {
         let event = ScriptEvent::PlayerResumed { player: number };
         // However often they reconnect within a tick, scripts are notified
         // once.
-        if !state.events.contains(&event) {
-            state.events.push(event);
+        if !state.space.events.contains(&event) {
+            state.space.events.push(event);
         }
     }
 }
@@ -132,11 +133,11 @@ impl Effect for Connected {
 
     fn run(self, world: &mut World) {
         let mut state = world.state.borrow_mut();
-        let Some(player) = state.players.get_mut(&self.player) else {
+        let Some(player) = state.space.players.get_mut(&self.player) else {
             return;
         };
         if std::mem::replace(&mut player.connected, self.connected) != self.connected {
-            state.reconnected.insert(self.player);
+            state.space.presence.reconnect(self.player);
         }
     }
 }
@@ -168,7 +169,7 @@ impl Effect for Controls {
 
     fn recorded(&self, world: &World) -> Option<Input> {
         let state = world.state.borrow();
-        let queue = &state.players.get(&self.player)?.inputs;
+        let queue = &state.space.players.get(&self.player)?.inputs;
         let fresh = self.inputs.iter().filter(|input| queue.is_new(input.seq));
         let inputs: Inputs = fresh.copied().collect();
         let player = self.player;
@@ -177,7 +178,7 @@ impl Effect for Controls {
 
     fn run(self, world: &mut World) -> usize {
         let mut state = world.state.borrow_mut();
-        let player = state.players.get_mut(&self.player);
+        let player = state.space.players.get_mut(&self.player);
         player.map_or(0, |player| player.inputs.push(&self.inputs))
     }
 }
@@ -210,15 +211,15 @@ impl Effect for Shown {
 
     fn recorded(&self, world: &World) -> Option<Input> {
         let state = world.state.borrow();
-        let mut shown = state.players.get(&self.player)?.shown;
-        let is_new = shown.note(self.moment(), state.tick_hz);
+        let mut shown = state.space.players.get(&self.player)?.shown;
+        let is_new = shown.note(self.moment(), state.space.tick_hz);
         is_new.then(|| (*self).into())
     }
 
     fn run(self, world: &mut World) {
         let mut state = world.state.borrow_mut();
-        let tick_hz = state.tick_hz;
-        if let Some(player) = state.players.get_mut(&self.player) {
+        let tick_hz = state.space.tick_hz;
+        if let Some(player) = state.space.players.get_mut(&self.player) {
             player.shown.note(self.moment(), tick_hz);
         }
     }
@@ -244,13 +245,13 @@ impl Effect for RoundTrip {
 
     fn recorded(&self, world: &World) -> Option<Input> {
         let state = world.state.borrow();
-        let known = state.players.get(&self.player)?.shown.round_trip_ms;
+        let known = state.space.players.get(&self.player)?.shown.round_trip_ms;
         (known != self.ms).then(|| (*self).into())
     }
 
     fn run(self, world: &mut World) {
         let mut state = world.state.borrow_mut();
-        if let Some(player) = state.players.get_mut(&self.player) {
+        if let Some(player) = state.space.players.get_mut(&self.player) {
             player.shown.round_trip_ms = self.ms;
         }
     }
@@ -274,13 +275,13 @@ impl Effect for Dress {
 
     fn run(self, world: &mut World) {
         let mut state = world.state.borrow_mut();
-        let Some(player) = state.players.get_mut(&self.player) else {
+        let Some(player) = state.space.players.get_mut(&self.player) else {
             return;
         };
         if player.looks != self.looks {
             player.looks = self.looks;
             let info = player.info();
-            state.note_presence(info);
+            state.space.announce(info);
         }
     }
 }
@@ -305,13 +306,13 @@ impl Effect for Beside {
     fn run(self, world: &mut World) -> bool {
         let Self { player, friend } = self;
         let mut state = world.state.borrow_mut();
-        if player == friend || !state.players.contains_key(&player) {
+        if player == friend || !state.space.players.contains_key(&player) {
             return false;
         }
-        let Some(feet) = state.place_beside(player, friend) else {
+        let Some(feet) = place_beside(&state.space, player, friend) else {
             return false;
         };
-        state.teleport(player, feet);
+        teleport(&mut state.space, player, feet);
         true
     }
 }
@@ -344,7 +345,7 @@ impl Effect for Teleport {
         let feet = Vec3::from(self.feet);
         // A recording may contain anything.
         if world.entity_of(self.player).is_some() && feet.is_finite() {
-            world.state.borrow_mut().teleport(self.player, feet);
+            teleport(&mut world.state.borrow_mut().space, self.player, feet);
         }
     }
 }

@@ -155,7 +155,7 @@ impl World {
         self.script_version += 1;
         self.stamp();
         let attachments = self.attachments();
-        let first = self.state.borrow().logs.len();
+        let first = self.state.borrow().space.console.lines().len();
         self.vm.reload(Swap {
             scripts,
             attachments,
@@ -163,7 +163,7 @@ impl World {
         });
         self.note_cuts();
         let state = self.state.borrow();
-        let lines = state.logs.get(first..).unwrap_or_default().iter();
+        let lines = state.space.console.lines().iter().skip(first);
         let errors = lines.filter(|line| line.level == LogLevel::Error);
         errors.map(|line| line.script.clone()).collect()
     }

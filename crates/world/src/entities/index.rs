@@ -20,14 +20,14 @@ type Cell = (i32, i32);
 
 /// Indices over entities; the entities themselves are stored elsewhere.
 #[derive(Default)]
-pub(crate) struct Registry {
+pub(crate) struct Index {
     by_word: BTreeMap<String, BTreeSet<u32>>,
     by_type: BTreeMap<&'static str, BTreeSet<u32>>,
     cells: FxHashMap<Cell, Vec<u32>>,
     homes: FxHashMap<u32, Cell>,
 }
 
-impl Registry {
+impl Index {
     /// Adds an entity's types and place.
     pub fn insert(&mut self, id: u32, types: impl Iterator<Item = &'static str>, place: Vec3) {
         for kind in types {
@@ -174,24 +174,24 @@ mod tests {
         fn nothing_near_is_missed(seed in 0u64..1000, radius in 0.0f32..500.0) {
             let mut random = Random::new(seed);
             let mut place = || Vec3::new(random.range(-300.0, 300.0), 0.0, random.range(-300.0, 300.0));
-            let mut registry = Registry::default();
+            let mut index = Index::default();
             let mut places = BTreeMap::new();
             for id in 0..200 {
                 let at = place();
-                registry.insert(id, std::iter::empty(), at);
+                index.insert(id, std::iter::empty(), at);
                 places.insert(id, at);
             }
             for id in (0..200).step_by(3) {
                 let at = place();
-                registry.moved(id, at);
+                index.moved(id, at);
                 places.insert(id, at);
             }
             for id in (0..200).step_by(7) {
-                registry.remove(id);
+                index.remove(id);
                 places.remove(&id);
             }
             let center = place();
-            let found = registry.around(center, radius);
+            let found = index.around(center, radius);
             for (id, at) in &places {
                 let near = (*at - center).length() <= radius;
                 prop_assert!(!near || found.contains(id));

@@ -11,9 +11,8 @@ use frolic_scene::SceneEntity;
 use frolic_sim::Vec3;
 use rustc_hash::FxHashMap;
 
-use super::{Moment, REWIND_MAX_MS};
-use crate::entity::Entity;
-use crate::state::WorldState;
+use super::Entity;
+use crate::moment::{Moment, REWIND_MAX_MS};
 
 /// A longer distance in one tick counts as a teleport: there is no
 /// interpolation between the two places.
@@ -21,7 +20,7 @@ const STEP_MAX_M: f32 = 20.0;
 
 /// The place of an entity at one tick.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub entity: u32,
     /// Counts teleports, between which there is no interpolation.
     pub jumps: u8,
@@ -81,7 +80,7 @@ pub(crate) struct Past {
 
 impl Past {
     /// The newest moment.
-    pub(super) fn now(&self) -> Option<Moment> {
+    pub fn now(&self) -> Option<Moment> {
         Some(Moment::new(self.frames.back()?.tick, 0))
     }
 
@@ -114,7 +113,7 @@ impl Past {
 
     /// The place at a moment of an entity that is at `now`, if `next_entity` is
     /// the next id; none if it did not exist yet.
-    pub(super) fn place(&self, now: Place, at: Moment, next_entity: u32) -> Option<Place> {
+    pub fn place(&self, now: Place, at: Moment, next_entity: u32) -> Option<Place> {
         // If the world is younger than the moment, the oldest one.
         let oldest = Moment::new(self.frames.front()?.tick, 0);
         let at = at.max(oldest);
@@ -147,7 +146,7 @@ impl Past {
     /// Entities that may have been seen near something since a moment, each
     /// once, except those still at rest. `near` receives a place and the
     /// possible distance from it.
-    pub(super) fn noted_since(&self, at: Moment, near: impl Fn(Vec3, f32) -> bool) -> Vec<u32> {
+    pub fn noted_since(&self, at: Moment, near: impl Fn(Vec3, f32) -> bool) -> Vec<u32> {
         let frames = self.frames.iter().filter(|frame| frame.tick >= at.tick());
         // A position between two places is no further from either than they are
         // from each other.
@@ -170,36 +169,29 @@ fn came_since(id: u32, then: u32, now: u32) -> bool {
     id >= then || (SceneEntity::ID_MAX + 1..now).contains(&id)
 }
 
-impl WorldState {
-    /// Records the places of all moving entities at the end of a tick.
-    pub fn remember(&mut self) {
-        let frames_max = (self.tick_hz * REWIND_MAX_MS).div_ceil(1000) as usize + 2;
-        let mut frame = if self.past.frames.len() >= frames_max {
-            self.past.frames.pop_front().unwrap_or_default()
+impl Past {
+    /// Records the places of all moving entities at the end of a tick, when
+    /// `next_entity` is the next id.
+    pub fn remember(
+        &mut self,
+        tick: u32,
+        tick_hz: u32,
+        next_entity: u32,
+        places: impl Iterator<Item = Place>,
+    ) {
+        let frames_max = (tick_hz * REWIND_MAX_MS).div_ceil(1000) as usize + 2;
+        let mut frame = if self.frames.len() >= frames_max {
+            self.frames.pop_front().unwrap_or_default()
         } else {
             Frame::default()
         };
-        frame.tick = self.tick;
-        frame.next_entity = self.next_entity();
+        frame.tick = tick;
+        frame.next_entity = next_entity;
         frame.left.clear();
         frame.places.clear();
-        let characters = self.players.values().filter(|player| player.online);
-        frame.places.extend(characters.map(|player| Place {
-            entity: player.entity,
-            jumps: self.entities.get(&player.entity).map_or(0, |e| e.jumps),
-            position: player.character.feet,
-        }));
-        let npcs = self.npcs.all.keys();
-        let things = npcs.chain(&self.moving).filter_map(|id| self.alive(*id));
-        frame.places.extend(things.map(Place::of));
-        let awake = self.bodies.awake().iter();
-        frame.places.extend(awake.map(|body| Place {
-            entity: body.entity,
-            jumps: body.jumps,
-            position: body.position,
-        }));
+        frame.places.extend(places);
         frame.places.sort_unstable_by_key(|place| place.entity);
-        self.past.frames.push_back(frame);
+        self.frames.push_back(frame);
     }
 }
 

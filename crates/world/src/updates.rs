@@ -10,9 +10,9 @@
 
 use frolic_sim::Vec3;
 
-use crate::entity::Entity;
-use crate::interest::{InterestPolicy, cells};
+use crate::entities::Entity;
 use crate::player::Player;
+use crate::policy::{self, InterestPolicy};
 
 /// How often entities are replicated.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +46,8 @@ impl UpdateRule {
         if everywhere || entity.motion.is_some() {
             return 0.0;
         }
-        let cell = cells::cell_of(cell_m, entity.position);
-        let interval = self.policy.interval(cells::distance(cell_m, cell, eye));
+        let cell = policy::cell_of(cell_m, entity.position);
+        let interval = self.policy.interval(policy::distance(cell_m, cell, eye));
         interval.saturating_sub(1) as f32 * self.ticks_per_update
     }
 }
