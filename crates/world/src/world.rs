@@ -22,7 +22,6 @@ use frolic_script::{
 };
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
-use crate::characters;
 use crate::fingerprint::Fingerprint;
 use crate::interest::Scratch;
 use crate::interest::cells::Cells;
