@@ -8,7 +8,7 @@ use frolic_protocol::entity::{EntityKind, flags};
 use frolic_protocol::quantize;
 use frolic_protocol::{EntityState, ServerMessage};
 use frolic_script::ScriptEvent;
-use frolic_sim::{Angle, CharacterState, StepCache, Vec3, step_character_with};
+use frolic_sim::{Angle, CharacterState, Vec3, step_character_with};
 
 use crate::inputs::InputQueue;
 use crate::player::{HEALTH_MAX, Life, MANA_MAX, MANA_PER_S, Player, PlayerNumber, UNHURT};
@@ -34,33 +34,8 @@ impl Characters {
     pub fn join(&self, space: &mut Space, number: PlayerNumber, id: String, name: String) -> u32 {
         let (feet, _) = spawning::spawn_place(space, number);
         let entity = space.spawn_character(number, &name, feet);
-        let player = Player {
-            number,
-            id,
-            name,
-            entity,
-            character: CharacterState::at(feet),
-            step_cache: StepCache::default(),
-            touching: Vec::new(),
-            inputs: InputQueue::default(),
-            input: Default::default(),
-            health: HEALTH_MAX,
-            health_max: HEALTH_MAX,
-            mana: MANA_MAX,
-            spells_ready: Default::default(),
-            team: None,
-            stats: Default::default(),
-            online: true,
-            connected: true,
-            interacting: false,
-            shown: Default::default(),
-            arms: Default::default(),
-            dead_until: None,
-            life: life::life_after(space, Life::default()),
-            vitals_sent: UNHURT,
-            chat_used_until: 0,
-            looks: Default::default(),
-        };
+        let life = life::life_after(space, Life::default());
+        let player = Player::new((number, entity), (id, name), life);
         space.announce(player.info());
         space.players.insert(number, player);
         space.events.extend([
@@ -87,14 +62,17 @@ impl Characters {
     /// Moves a player to a spawn point with full health.
     pub fn respawn(&self, space: &mut Space, number: PlayerNumber) {
         let (feet, facing) = spawning::spawn_place(space, number);
-        let before = space.players.get(&number).map(|player| player.life);
+        let before = space
+            .players
+            .get(&number)
+            .map(|player| player.vitality.life);
         let life = life::life_after(space, before.unwrap_or_default());
         let Some(player) = space.players.get_mut(&number) else {
             return;
         };
-        player.life = life;
-        player.health = player.health_max;
-        player.dead_until = None;
+        player.vitality.life = life;
+        player.vitality.health = player.vitality.health_max;
+        player.vitality.dead_until = None;
         teleport(space, number, feet);
         face(space, number, facing);
         space
@@ -109,8 +87,8 @@ impl Characters {
             player.input = player.inputs.next_tick();
             let repeated = player.online && player.inputs.late_ticks() > 0;
             self.repeated_inputs += u64::from(repeated);
-            player.mana = (player.mana + mana).min(MANA_MAX);
-            if player.dead_until.is_some() {
+            player.magic.mana = (player.magic.mana + mana).min(MANA_MAX);
+            if player.vitality.dead_until.is_some() {
                 player.input = player.input.at_rest();
             }
         }
@@ -121,7 +99,7 @@ impl Characters {
     pub fn respawn_fallen(&self, space: &mut Space) {
         let fallen = space
             .online()
-            .filter(|player| player.character.feet.y < space.kill_height);
+            .filter(|player| space.feet_of(player).y < space.kill_height);
         let fallen: Vec<PlayerNumber> = fallen.map(|player| player.number).collect();
         for number in fallen {
             self.respawn(space, number);
@@ -133,22 +111,19 @@ impl Characters {
 pub(crate) fn step(space: &mut Space) {
     let dt = space.dt();
     for player in space.players.values_mut().filter(|player| player.online) {
-        let from = player.character.feet;
-        step_character_with(
-            &mut player.step_cache,
-            &space.collision,
-            &space.params,
-            &mut player.character,
-            &player.input,
-            dt,
-        );
-        let to = player.character.feet;
-        let velocity = player.character.velocity;
-        space.entities.walk(player.entity, to, velocity);
+        let entity = player.entity;
+        let step = |character: &mut CharacterState| {
+            let (cache, input) = (&mut player.contact.cache, &player.input);
+            step_character_with(cache, &space.collision, &space.params, character, input, dt);
+        };
+        let walked = space.entities.walk(entity, &mut player.gait, None, step);
+        let Some((before, now)) = walked else {
+            continue;
+        };
         space.ways.push(Way {
-            entity: player.entity,
-            from,
-            to,
+            entity,
+            from: before.translation,
+            to: now.position,
             radius: space.params.radius,
             height: space.params.height,
         });
@@ -158,7 +133,7 @@ pub(crate) fn step(space: &mut Space) {
 /// Teleports a player's character.
 pub(crate) fn teleport(space: &mut Space, number: PlayerNumber, feet: Vec3) {
     if let Some(player) = space.players.get_mut(&number) {
-        player.character = CharacterState::at(feet);
+        player.gait = Gait::default();
         let entity = player.entity;
         space.teleport(entity, feet);
     }
@@ -174,7 +149,7 @@ fn face(space: &mut Space, number: PlayerNumber, yaw: Angle) {
 /// Turns a player's view towards a place.
 pub(crate) fn face_towards(space: &mut Space, number: PlayerNumber, place: Vec3) {
     if let Some(player) = space.players.get(&number) {
-        let yaw = yaw_towards(place - player.character.feet);
+        let yaw = yaw_towards(place - space.feet_of(player));
         face(space, number, yaw);
     }
 }
@@ -183,17 +158,17 @@ pub(crate) fn face_towards(space: &mut Space, number: PlayerNumber, place: Vec3)
 pub(crate) fn replicated(space: &Space, player: &Player) -> EntityState {
     let mut state = EntityState::new(player.entity, EntityKind::Character);
     state.owner = player.number;
-    state.position = quantize::position(player.character.feet);
-    state.velocity = quantize::velocity(player.character.velocity);
+    state.velocity = quantize::velocity(player.gait.velocity);
     state.look = quantize::look(player.input.yaw.0, player.input.pitch.0);
     if let Some(entity) = space.entities.get(player.entity) {
+        state.position = quantize::position(entity.position);
         state.flags = flags::jumps(entity.jumps);
-        state.details = entity.details_count;
+        state.details = entity.replicated.details_count;
     }
-    if player.character.grounded() {
+    if player.gait.grounded() {
         state.flags |= flags::GROUNDED;
     }
-    if player.dead_until.is_some() {
+    if player.vitality.dead_until.is_some() {
         state.flags |= flags::DEAD;
     }
     state

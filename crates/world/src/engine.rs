@@ -292,9 +292,9 @@ impl Engine for WorldState {
         let player = entity.ok_or(EngineError::NoSuchEntity(id))?.player;
         space.entities.set_velocity(id, velocity);
         if let Some(player) = player {
-            let character = &mut space.player_mut(player)?.character;
-            character.velocity = velocity;
-            character.ground = None;
+            let gait = &mut space.player_mut(player)?.gait;
+            gait.velocity = velocity;
+            gait.ground = None;
             return Ok(());
         }
         space.entities.stop_motion(id);
@@ -403,9 +403,9 @@ impl Engine for WorldState {
                 Some(_) => Value::Entity(player.entity),
                 None => Value::Nil,
             },
-            PlayerProperty::Health => Value::Number(player.health),
-            PlayerProperty::MaxHealth => Value::Number(player.health_max),
-            PlayerProperty::Team => player.team.clone().map_or(Value::Nil, Value::String),
+            PlayerProperty::Health => Value::Number(player.vitality.health),
+            PlayerProperty::MaxHealth => Value::Number(player.vitality.health_max),
+            PlayerProperty::Team => player.style.team.clone().map_or(Value::Nil, Value::String),
         })
     }
 
@@ -418,22 +418,22 @@ impl Engine for WorldState {
         let player = self.space.player_mut(id)?;
         match (property, value) {
             (PlayerProperty::Health, Value::Number(health)) => {
-                player.health = health.clamp(0.0, player.health_max);
-                if player.health <= 0.0 {
+                player.vitality.health = health.clamp(0.0, player.vitality.health_max);
+                if player.vitality.health <= 0.0 {
                     self.kill(id)?;
                 }
             }
             (PlayerProperty::MaxHealth, Value::Number(max)) if max > 0.0 => {
-                player.health_max = max;
-                player.health = player.health.min(max);
+                player.vitality.health_max = max;
+                player.vitality.health = player.vitality.health.min(max);
             }
             (PlayerProperty::Team, value @ (Value::String(_) | Value::Nil)) => {
                 let team = match value {
                     Value::String(team) => Some(team),
                     _ => None,
                 };
-                if player.team != team {
-                    player.team = team;
+                if player.style.team != team {
+                    player.style.team = team;
                     self.space.presence.restyle(id);
                 }
             }
@@ -451,6 +451,7 @@ impl Engine for WorldState {
         Ok(self
             .space
             .player(id)?
+            .style
             .stats
             .get(name)
             .cloned()
@@ -458,7 +459,7 @@ impl Engine for WorldState {
     }
 
     fn player_stats(&self, id: PlayerId) -> Result<Value, EngineError> {
-        let stats = self.space.player(id)?.stats.iter();
+        let stats = self.space.player(id)?.style.stats.iter();
         let stats = stats.map(|(name, value)| (name.to_owned(), value.clone()));
         Ok(Value::Map(stats.collect()))
     }
@@ -469,7 +470,7 @@ impl Engine for WorldState {
         name: &str,
         value: Value,
     ) -> Result<(), EngineError> {
-        let stats = &mut self.space.player_mut(id)?.stats;
+        let stats = &mut self.space.player_mut(id)?.style.stats;
         if stats.len() >= ATTRIBUTES_MAX && stats.get(name).is_none() {
             return Err(EngineError::Limit(format!("{ATTRIBUTES_MAX} leaderstats")));
         }

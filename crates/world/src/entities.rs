@@ -16,12 +16,14 @@ use frolic_protocol::Value;
 use frolic_protocol::details::Looks;
 use frolic_scene::SceneEntity;
 use frolic_script::EngineError;
-use frolic_sim::{Motion, Pose, Vec3};
+use frolic_sim::{CharacterState, Motion, Pose, Rotation, Vec3};
 
-pub(crate) use entity::{ALWAYS_RELEVANT, Entity};
+use entity::ALWAYS_RELEVANT;
+pub(crate) use entity::Entity;
 pub(crate) use journal::Change;
 pub(crate) use past::{Past, Place};
 
+use crate::gait::Gait;
 use index::Index;
 use journal::Journal;
 
@@ -147,6 +149,11 @@ impl EntityStore {
     pub fn place_of(&self, name_or_tag: &str) -> Option<Vec3> {
         let id = *self.index.named(name_or_tag).first()?;
         Some(self.alive(id)?.position)
+    }
+
+    /// Where the character of an entity is.
+    pub fn feet(&self, id: u32) -> Vec3 {
+        self.get(id).map_or(Vec3::ZERO, |entity| entity.position)
     }
 
     /// Entities whose place is within a sphere, in order of ids.
@@ -285,24 +292,26 @@ impl EntityStore {
         Some(entity.solid_pose())
     }
 
-    /// Takes over a step of a player's character. Characters are replicated in
-    /// every tick and need no mark.
-    pub fn walk(&mut self, id: u32, to: Vec3, velocity: Vec3) {
-        if let Some(entity) = self.all.get_mut(&id) {
-            let from = std::mem::replace(&mut entity.position, to);
-            entity.velocity = velocity;
-            self.index.went(id, from, to);
-        }
-    }
-
-    /// Takes over a step of an NPC. Returns its pose before, and its state.
-    pub fn walk_npc(&mut self, id: u32, pose: Pose, velocity: Vec3) -> Option<(Pose, &Entity)> {
+    /// Takes a step of a character, which faces `rotation` if it is an NPC.
+    /// Nothing is marked for replication: players' characters are replicated
+    /// in every tick, and an NPC knows what of it has changed. Returns its
+    /// pose before, and the entity.
+    pub fn walk(
+        &mut self,
+        id: u32,
+        gait: &mut Gait,
+        rotation: Option<Rotation>,
+        step: impl FnOnce(&mut CharacterState),
+    ) -> Option<(Pose, &Entity)> {
         let entity = self.all.get_mut(&id)?;
         let before = entity.pose();
-        entity.position = pose.translation;
-        entity.rotation = pose.rotation;
-        entity.velocity = velocity;
-        self.index.went(id, before.translation, pose.translation);
+        let mut character = gait.at(entity.position);
+        step(&mut character);
+        *gait = Gait::of(&character);
+        entity.position = character.feet;
+        entity.velocity = character.velocity;
+        entity.rotation = rotation.unwrap_or(entity.rotation);
+        self.index.went(id, before.translation, character.feet);
         Some((before, entity))
     }
 
@@ -521,7 +530,7 @@ impl EntityStore {
         for id in self.journal.touched.drain(..) {
             let entity = self.all.get_mut(&id);
             if let Some(entity) = entity {
-                entity.touched = false;
+                entity.replicated.touched = false;
                 read(id, Some(entity));
             } else {
                 read(id, None);
@@ -535,7 +544,7 @@ impl EntityStore {
     pub fn hold_back(&mut self, id: u32) {
         self.held_back.insert(id);
         let entity = self.all.get_mut(&id);
-        let marked = entity.is_none_or(|entity| std::mem::take(&mut entity.touched));
+        let marked = entity.is_none_or(|entity| std::mem::take(&mut entity.replicated.touched));
         if marked && let Some(at) = self.journal.touched.iter().rposition(|other| *other == id) {
             self.journal.touched.remove(at);
         }
@@ -576,8 +585,8 @@ fn mark(entity: &mut Entity, held_back: &BTreeSet<u32>, journal: &mut Journal) {
     if !held_back.is_empty() && held_back.contains(&entity.id) {
         return;
     }
-    entity.replicated = true;
-    if !std::mem::replace(&mut entity.touched, true) {
+    entity.replicated.differs = true;
+    if !std::mem::replace(&mut entity.replicated.touched, true) {
         journal.touched.push(entity.id);
     }
 }

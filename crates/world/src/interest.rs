@@ -13,9 +13,11 @@ mod budget;
 pub(crate) mod cells;
 mod introductions;
 mod json_view;
+mod replication;
 mod view;
 mod visible_cells;
 
 pub use json_view::JsonView;
+pub(crate) use replication::{Replication, Source};
 pub use view::{ClientView, Delivery};
-pub(crate) use view::{Scratch, Sender};
+use view::{Scratch, Sender};

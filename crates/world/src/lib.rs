@@ -18,6 +18,7 @@ mod definitions;
 mod engine;
 mod entities;
 mod fingerprint;
+mod gait;
 mod history;
 mod inputs;
 mod interest;
@@ -33,7 +34,6 @@ mod presence;
 mod projectiles;
 mod reload;
 mod remote_commands;
-pub mod replay;
 mod saved;
 mod search;
 mod space;
@@ -57,10 +57,10 @@ pub use policy::InterestPolicy;
 pub use reload::{Changes, Reloaded};
 pub use remote_commands::LearnRefusal;
 pub use saved::{Marks, marks_of};
-pub use search::EntityRecord;
 pub use spells::CastRefusal;
 pub use stage::{Stage, StepTimes, Stopwatch};
 pub use terrain::{Place, TerraformError, TerrainView};
 pub use world::{
-    AsSeen, ChatRefusal, LoadError, StepReport, World, WorldFigures, WorldOptions, input,
+    AsSeen, ChatRefusal, EntityRecord, LoadError, StepReport, World, WorldFigures, WorldOptions,
+    input, replay,
 };

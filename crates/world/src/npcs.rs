@@ -27,8 +27,10 @@ use frolic_sim::{
 };
 
 use crate::entities::Entity;
+use crate::gait::Gait;
 use crate::nav::Nav;
 use crate::nav::grid::Ground;
+use crate::player::PlayerNumber;
 use crate::space::Space;
 use crate::trigger::Way;
 use behaviour::Rounds;
@@ -57,7 +59,7 @@ struct Npc {
     /// Where it was placed, and which way it faced.
     home: Vec3,
     home_yaw: f32,
-    pub character: CharacterState,
+    gait: Gait,
     step_cache: StepCache,
     input: CharacterInput,
     /// Its yaw in radians, and the yaw that it looks around from.
@@ -154,12 +156,12 @@ impl Npcs {
         }
         let noticed = self.let_look(space);
         self.let_think(space);
-        self.let_walk(space);
+        self.let_plan(space);
         let happenings = noticed.into_iter();
         space
             .events
             .extend(happenings.map(|(id, noticed)| happening(id, noticed)));
-        self.settle(space);
+        self.walk(space);
         space.entities.follow_solids(!self.nav.is_empty());
     }
 
@@ -173,7 +175,8 @@ impl Npcs {
         let mut look = |npc: &mut Npc| {
             let turn = space.tick.wrapping_add(npc.entity).is_multiple_of(period);
             if turn && rays + RAYS_PER_LOOK_MAX <= RAYS_PER_TICK_MAX {
-                let noticed = npc.look_around(&people, &space.collision, seconds, &mut rays);
+                let feet = space.entities.feet(npc.entity);
+                let noticed = npc.look_around(feet, &people, &space.collision, seconds, &mut rays);
                 let noticed = noticed.into_iter();
                 found.extend(noticed.map(|noticed| (npc.entity, noticed)));
             }
@@ -199,7 +202,8 @@ impl Npcs {
         }
     }
 
-    fn let_walk(&mut self, space: &mut Space) {
+    /// Chooses the movement of every NPC.
+    fn let_plan(&mut self, space: &Space) {
         let dt = space.dt();
         let role = |id: u32| space.role(id);
         let ground = Ground {
@@ -211,49 +215,47 @@ impl Npcs {
         let world = surroundings(space, &place_of);
         self.nav.begin_tick();
         for npc in self.all.values_mut() {
-            npc.steer(&mut self.nav, &ground, &world, dt);
+            let feet = space.entities.feet(npc.entity);
+            npc.steer(feet, &mut self.nav, &ground, &world, dt);
         }
         self.nav.work(&ground);
-        for (id, npc) in &mut self.all {
-            let from = npc.character.feet;
-            let params = npc.params(&space.params);
-            step_character_with(
-                &mut npc.step_cache,
-                &space.collision,
-                &params,
-                &mut npc.character,
-                &npc.input,
-                dt,
-            );
-            space.ways.push(Way {
-                entity: *id,
-                from,
-                to: npc.character.feet,
-                radius: params.radius,
-                height: params.height,
-            });
-        }
     }
 
-    /// Copies the NPCs' poses to their entities, respawns those that fell out
-    /// of the world, and notifies scripts of arrivals.
-    fn settle(&mut self, space: &mut Space) {
+    /// Moves all NPCs, respawns those that fell out of the world, and notifies
+    /// scripts of arrivals.
+    fn walk(&mut self, space: &mut Space) {
+        let dt = space.dt();
         let mut moved = Vec::with_capacity(self.all.len());
         let mut fallen = Vec::new();
         let mut changed = Vec::new();
         for (id, npc) in &mut self.all {
-            let pose = Pose::from_parts(npc.character.feet, npc.rotation());
-            let velocity = npc.character.velocity;
-            let Some((before, entity)) = space.entities.walk_npc(*id, pose, velocity) else {
+            let params = npc.params(&space.params);
+            let rotation = npc.rotation();
+            let step = |character: &mut CharacterState| {
+                let (cache, input) = (&mut npc.step_cache, &npc.input);
+                step_character_with(cache, &space.collision, &params, character, input, dt);
+            };
+            let walked = space
+                .entities
+                .walk(*id, &mut npc.gait, Some(rotation), step);
+            let Some((before, entity)) = walked else {
                 continue;
             };
+            let feet = entity.position;
+            space.ways.push(Way {
+                entity: *id,
+                from: before.translation,
+                to: feet,
+                radius: params.radius,
+                height: params.height,
+            });
             let mut shown = entity.replicated();
             npc.dress(&mut shown);
             if npc.shown != Some(shown) {
                 npc.shown = Some(shown);
                 moved.push((*id, before));
             }
-            if npc.character.feet.y < space.kill_height {
+            if feet.y < space.kill_height {
                 fallen.push((*id, npc.home, npc.home_yaw));
             }
             // Once per tick, however often scripts change it.
@@ -289,22 +291,25 @@ impl Npcs {
         let Some(npc) = self.all.get(&id) else {
             return;
         };
+        let feet = space.entities.feet(id);
         let event = NpcEvent {
             entity: id,
             before,
             state: npc.state,
             target: npc.senses.target,
             suspicion: npc.senses.suspicion,
-            position: npc.character.feet.to_array(),
+            position: feet.to_array(),
         };
         let state = npc.state;
         let what = NpcHappening::StateChanged { state, before };
         space.events.push(ScriptEvent::Npc { entity: id, what });
-        let (feet, policy) = (npc.character.feet, space.updates.policy);
-        let present = space.players.values().filter(|player| player.online);
-        for player in present.filter(|player| policy.reaches(player.character.feet, feet)) {
-            let message = ServerMessage::Npc(event);
-            space.outbox.send(Some(player.number), message);
+        let policy = space.updates.policy;
+        let reached = space
+            .online()
+            .filter(|player| policy.reaches(space.feet_of(player), feet));
+        let reached: Vec<PlayerNumber> = reached.map(|player| player.number).collect();
+        for player in reached {
+            space.outbox.send(Some(player), ServerMessage::Npc(event));
         }
     }
 
@@ -321,15 +326,15 @@ fn people(space: &Space) -> Vec<Person<'_>> {
     let mut people = Vec::with_capacity(space.players.len());
     people.extend(here.filter_map(|player| {
         let entity = space.alive(player.entity)?;
-        let speed = player.character.velocity;
+        let speed = player.gait.velocity;
         let level = Vec3::new(speed.x, 0.0, speed.z).length();
-        let runs = player.character.grounded() && level > space.params.walk_speed + LOUD_MS;
+        let runs = player.gait.grounded() && level > space.params.walk_speed + LOUD_MS;
         Some(Person {
             entity: player.entity,
-            feet: player.character.feet,
+            feet: entity.position,
             loud: runs || speed.y < -LOUD_FALL_MS,
             hidden: entity.tags.iter().any(|tag| tag == HIDDEN_TAG),
-            team: player.team.as_deref(),
+            team: player.style.team.as_deref(),
         })
     }));
     people

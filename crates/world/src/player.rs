@@ -9,6 +9,7 @@ use frolic_protocol::snapshot::OwnState;
 use frolic_protocol::{PlayerInfo, Value};
 use frolic_sim::{CharacterInput, CharacterParams, CharacterState, StepCache, Vec3};
 
+use crate::gait::Gait;
 use crate::inputs::InputQueue;
 use crate::leaderstats::Leaderstats;
 use crate::moment::Shown;
@@ -28,7 +29,7 @@ pub(crate) const MANA_PER_S: f32 = 10.0;
 const EYES: f32 = 0.9;
 
 /// Health of a fresh character.
-pub(crate) const HEALTH_MAX: f64 = 100.0;
+const HEALTH_MAX: f64 = 100.0;
 
 /// The vitals that a client assumes until it receives others.
 pub(crate) const UNHURT: Vitals = Vitals {
@@ -57,91 +58,150 @@ pub(crate) struct Arms {
     pub ready: u64,
 }
 
+/// Whether a character lives, and how well.
+pub(crate) struct Vitality {
+    pub health: f64,
+    pub health_max: f64,
+    /// The tick at which a dead character respawns.
+    pub dead_until: Option<u32>,
+    /// The current life.
+    pub life: Life,
+    /// The vitals last sent to the player's client.
+    pub sent: Vitals,
+}
+
+/// What a player needs to cast spells.
+pub(crate) struct Magic {
+    /// Consumed by casting; regenerates.
+    pub mana: f32,
+    /// Tick from which each spell can be cast again.
+    pub ready: BTreeMap<String, u32>,
+}
+
+/// What a character touches.
+#[derive(Default)]
+pub(crate) struct Contact {
+    /// Results of its last steps; a cache only.
+    pub cache: StepCache,
+    /// What it touched in the last tick.
+    pub touching: Vec<u32>,
+    /// Whether the player holds the interact button.
+    pub interacting: bool,
+}
+
+/// What others see of a player besides the character's movement.
+#[derive(Default)]
+pub(crate) struct Style {
+    pub team: Option<String>,
+    pub stats: Leaderstats,
+    /// Appearance of the character.
+    pub looks: AvatarLooks,
+}
+
 pub(crate) struct Player {
     pub number: PlayerNumber,
     pub id: String,
     pub name: String,
     pub entity: u32,
-    pub character: CharacterState,
-    /// Results of its last steps; a cache only.
-    pub step_cache: StepCache,
-    /// What it touched in the last tick.
-    pub touching: Vec<u32>,
+    pub gait: Gait,
+    pub contact: Contact,
     pub inputs: InputQueue,
     /// The input of this tick.
     pub input: CharacterInput,
-    pub health: f64,
-    pub health_max: f64,
-    /// Consumed by casting spells; regenerates.
-    pub mana: f32,
-    /// Tick from which each spell can be cast again.
-    pub spells_ready: BTreeMap<String, u32>,
-    pub team: Option<String>,
-    pub stats: Leaderstats,
+    pub vitality: Vitality,
+    pub magic: Magic,
+    pub style: Style,
     /// Whether they are in the world, with or without a connection.
     pub online: bool,
     /// Whether the game server has a connection to them. Shown to others; the
     /// simulation does not depend on it.
     pub connected: bool,
-    /// Whether they hold the interact button.
-    pub interacting: bool,
     /// What their client shows of other players.
     pub shown: Shown,
     /// The weapon they hold, and when it may fire again.
     pub arms: Arms,
-    /// The tick at which a dead character respawns.
-    pub dead_until: Option<u32>,
-    /// The current life.
-    pub life: Life,
-    /// The vitals last sent to their client.
-    pub vitals_sent: Vitals,
-    /// State of the chat rate limit; see `chat.rs`.
+    /// State of the chat rate limit.
     pub chat_used_until: u32,
-    /// Appearance of their character.
-    pub looks: AvatarLooks,
 }
 
 impl Player {
+    /// A player with a fresh character.
+    pub fn new(
+        (number, entity): (PlayerNumber, u32),
+        (id, name): (String, String),
+        life: Life,
+    ) -> Self {
+        Self {
+            number,
+            id,
+            name,
+            entity,
+            gait: Gait::default(),
+            contact: Contact::default(),
+            inputs: InputQueue::default(),
+            input: CharacterInput::default(),
+            vitality: Vitality {
+                health: HEALTH_MAX,
+                health_max: HEALTH_MAX,
+                dead_until: None,
+                life,
+                sent: UNHURT,
+            },
+            magic: Magic {
+                mana: MANA_MAX,
+                ready: BTreeMap::new(),
+            },
+            style: Style::default(),
+            online: true,
+            connected: true,
+            shown: Shown::default(),
+            arms: Arms::default(),
+            chat_used_until: 0,
+        }
+    }
+
     /// Whether a character hit in `life` can still be hurt in it.
     pub fn lives(&self, life: Life) -> bool {
-        self.dead_until.is_none() && self.life == life
+        self.vitality.dead_until.is_none() && self.vitality.life == life
     }
 
     pub fn vitals(&self) -> Vitals {
         Vitals {
-            health: self.health as f32,
-            health_max: self.health_max as f32,
-            alive: self.dead_until.is_none(),
+            health: self.vitality.health as f32,
+            health_max: self.vitality.health_max as f32,
+            alive: self.vitality.dead_until.is_none(),
         }
     }
 
     /// Whether they are in the world and can act.
     pub fn is_living(&self) -> bool {
-        self.online && self.dead_until.is_none()
+        self.online && self.vitality.dead_until.is_none()
     }
 
-    /// The position of their eyes, and the view direction.
-    pub fn aim(&self, params: &CharacterParams) -> (Vec3, Vec3) {
+    /// The position of the eyes of their character at `feet`, and the view
+    /// direction.
+    pub fn aim(&self, feet: Vec3, params: &CharacterParams) -> (Vec3, Vec3) {
         let (sin, cos) = self.input.yaw.sin_cos();
         let (rise, level) = self.input.pitch.sin_cos();
         let ahead = Vec3::new(-sin * level, rise, -cos * level);
-        let eyes = self.character.feet + Vec3::Y * (params.height * EYES);
+        let eyes = feet + Vec3::Y * (params.height * EYES);
         (eyes, ahead)
     }
 
     /// Prefetch: reads the memory that inputs and updates use first.
     pub fn glance(&self) -> u32 {
-        let character = self.character.feet.x.to_bits();
+        let character = self.gait.velocity.x.to_bits();
         self.inputs.ack_seq() ^ u32::from(self.inputs.queued()) ^ character
     }
 
-    /// The exact state that is sent to their own client.
-    pub fn own_state(&self) -> OwnState {
+    /// The exact state that is sent to their own client; their character is at
+    /// `feet`.
+    pub fn own_state(&self, feet: Vec3) -> OwnState {
         OwnState {
             ack_seq: self.inputs.ack_seq(),
             late_ticks: self.inputs.late_ticks(),
             queued_inputs: self.inputs.queued(),
-            character: self.character,
+            character: self.gait.at(feet),
         }
     }
 
@@ -153,14 +213,15 @@ impl Player {
             name: self.name.clone(),
             online: self.online && self.connected,
             left: !self.online,
-            team: self.team.clone(),
+            team: self.style.team.clone(),
             stats: self
+                .style
                 .stats
                 .iter()
                 .take(STATS_SHOWN_MAX)
                 .filter_map(|(name, value)| stat(name, value))
                 .collect(),
-            looks: self.looks,
+            looks: self.style.looks,
         }
     }
 }

@@ -9,15 +9,13 @@ use frolic_fleet_api::persist::{
     Checkpoint, PlayerState, STAT_BYTES_MAX, STATS_MAX, STRUCTURES, STRUCTURES_VERSION, SavedWorld,
     Section, Stat, Structures,
 };
-use frolic_protocol::json::JsonStructure;
 use frolic_protocol::{Value, quantize};
-use frolic_sim::{Angle, Buttons, CharacterInput, CharacterState, Vec3};
+use frolic_sim::{Angle, Buttons, CharacterInput, Vec3};
 
 use crate::characters;
 use crate::player::{Player, PlayerNumber};
 use crate::space::Space;
 use crate::terrain::{self, SavedGround};
-use crate::world::World;
 
 /// No structure ever had a higher number: a checkpoint with one is damaged, and
 /// would leave no numbers to continue with.
@@ -129,10 +127,7 @@ pub(crate) fn put_back(space: &mut Space, number: PlayerNumber, saved: &PlayerSt
     let Some(player) = space.players.get_mut(&number) else {
         return false;
     };
-    player.character = CharacterState {
-        velocity: Vec3::from(saved.velocity),
-        ..CharacterState::at(feet)
-    };
+    player.gait.velocity = Vec3::from(saved.velocity);
     // The view direction is restored; held keys are not.
     player.inputs.look_at(CharacterInput {
         yaw: Angle(saved.look[0]),
@@ -141,19 +136,19 @@ pub(crate) fn put_back(space: &mut Space, number: PlayerNumber, saved: &PlayerSt
     });
     player.input = player.inputs.current();
     let [health, health_max] = saved.health;
-    player.health_max = health_max;
-    player.health = if health > 0.0 {
+    player.vitality.health_max = health_max;
+    player.vitality.health = if health > 0.0 {
         health.min(health_max)
     } else {
         health_max
     };
-    player.team.clone_from(&saved.team);
+    player.style.team.clone_from(&saved.team);
     for (name, stat) in saved.stats.iter().take(STATS_MAX) {
         let value = match stat {
             Stat::Number(number) => Value::Number(*number),
             Stat::Text(text) => Value::String(text.clone()),
         };
-        player.stats.insert(name, value);
+        player.style.stats.insert(name, value);
     }
     let info = player.info();
     space.announce(info);
@@ -162,8 +157,8 @@ pub(crate) fn put_back(space: &mut Space, number: PlayerNumber, saved: &PlayerSt
 
 impl Player {
     /// The state that another process needs to continue with this player.
-    fn saved(&self) -> PlayerState {
-        let stats = self.stats.iter().filter_map(|(name, value)| {
+    pub fn saved(&self, feet: Vec3) -> PlayerState {
+        let stats = self.style.stats.iter().filter_map(|(name, value)| {
             let stat = match value {
                 Value::Number(number) if number.is_finite() => Stat::Number(*number),
                 Value::String(text) if text.len() <= STAT_BYTES_MAX => Stat::Text(text.clone()),
@@ -173,88 +168,14 @@ impl Player {
         });
         let input = self.input;
         PlayerState {
-            feet: self.character.feet.to_array(),
-            velocity: self.character.velocity.to_array(),
+            feet: feet.to_array(),
+            velocity: self.gait.velocity.to_array(),
             look: [input.yaw.0, input.pitch.0],
             buttons: input.buttons.0 & Buttons::RUN.0,
             steer: [input.right, input.forward],
-            health: [self.health, self.health_max],
-            team: self.team.clone(),
+            health: [self.vitality.health, self.vitality.health_max],
+            team: self.style.team.clone(),
             stats: stats.take(STATS_MAX).collect(),
         }
-    }
-}
-
-impl World {
-    /// The persistent state of this world, as of its newest operation: to be
-    /// stored together with pending operations, or after them.
-    pub fn checkpoint(&self) -> Checkpoint {
-        self.checkpoint_since(&mut Marks::new())
-    }
-
-    /// The same without the sections that are unchanged since the checkpoint
-    /// with these marks; updates the marks.
-    pub fn checkpoint_since(&self, marks: &mut Marks) -> Checkpoint {
-        let state = self.borrow_state();
-        let before = std::mem::take(marks);
-        let mut sections = BTreeMap::new();
-        let mut changed = |name: &str, mark: u64| {
-            marks.insert(name.to_owned(), mark);
-            before.get(name) != Some(&mark)
-        };
-        // Our own types always serialise.
-        if changed(STRUCTURES, state.structures.changed()) {
-            let structures = Structures {
-                next: state.structures.next(),
-                all: state.structures.all().cloned().collect(),
-            };
-            let section = Section {
-                version: STRUCTURES_VERSION,
-                bytes: postcard::to_allocvec(&structures).unwrap_or_default(),
-            };
-            sections.insert(STRUCTURES.to_owned(), section);
-        }
-        state
-            .ground
-            .sections(&state.space, &mut changed, &mut sections);
-        // Sections that no longer exist.
-        let gone = before.into_keys().chain(state.ground.cleared_sections());
-        let gone = gone.filter(|name| !marks.contains_key(name));
-        sections.extend(gone.map(|name| (name, Section::gone())));
-        Checkpoint {
-            seq: state.history.newest(),
-            sections,
-        }
-    }
-
-    /// Number of the newest persistent operation.
-    pub fn newest_op(&self) -> u64 {
-        self.borrow_state().history.newest()
-    }
-
-    /// The state that another process of this world needs to continue with a
-    /// player.
-    pub fn player_state(&self, player: PlayerNumber) -> Option<PlayerState> {
-        let state = self.borrow_state();
-        state.space.players.get(&player).map(Player::saved)
-    }
-
-    /// The structure that an entity is, for JSON clients.
-    pub(crate) fn structure_of(&self, id: u32) -> Option<JsonStructure> {
-        let state = self.borrow_state();
-        let structure = state.structures.of_entity(id)?;
-        Some(JsonStructure {
-            id,
-            number: structure.number,
-            prefab: structure.prefab.clone(),
-            owner: structure.owner.clone(),
-        })
-    }
-
-    /// Names of the persistent structures, by number.
-    pub fn structures(&self) -> BTreeSet<(u64, String)> {
-        let state = self.borrow_state();
-        let all = state.structures.all();
-        all.map(|one| (one.number, one.prefab.clone())).collect()
     }
 }

@@ -1,44 +1,11 @@
 //! Spatial queries of scripts, around a place or along a ray: in the present,
-//! or as a player saw it. Also single entities, for tests that compare them with
-//! those of clients.
+//! or as a player saw it.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
-use frolic_protocol::Value;
-use frolic_protocol::details::Looks;
-use frolic_scene::Components;
 use frolic_script::{EntityId, PlayerId, RaycastHit, RaycastRequest};
-use frolic_sim::{Rotation, Vec3};
+use frolic_sim::Vec3;
 
 use crate::lag_compensation::{Ray, Seen};
 use crate::space::Space;
-use crate::world::World;
-
-/// An entity at one moment.
-#[derive(Clone, Debug)]
-pub struct EntityRecord {
-    /// Its name.
-    pub name: String,
-    /// Its components, merged with those of its prefab.
-    pub components: Rc<Components>,
-    /// Where it is.
-    pub position: Vec3,
-    /// Its orientation.
-    pub rotation: Rotation,
-    /// Its scale.
-    pub scale: Vec3,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// Its attributes.
-    pub attributes: BTreeMap<String, Value>,
-    /// Changes of its appearance by scripts.
-    pub looks: Looks,
-    /// Whether it stays in place until a script or a force moves it.
-    pub rests: bool,
-    /// Whether it was destroyed.
-    pub destroyed: bool,
-}
 
 /// Entities without the tag that a ray passes through before it gives up.
 const PASSED_MAX: usize = 64;
@@ -95,30 +62,4 @@ pub(crate) fn find_along(space: &Space, request: &RaycastRequest) -> Option<Rayc
         ignore.push(hit.entity);
     }
     None
-}
-
-impl World {
-    /// An entity as it is now.
-    pub fn entity(&self, id: EntityId) -> Option<EntityRecord> {
-        let state = self.borrow_state();
-        let entity = state.space.entities.get(id)?;
-        Some(EntityRecord {
-            name: entity.name.clone(),
-            components: Rc::clone(&entity.components),
-            position: entity.position,
-            rotation: entity.rotation,
-            scale: entity.scale,
-            tags: entity.tags.clone(),
-            attributes: entity.attributes.clone(),
-            looks: entity.looks,
-            rests: entity.rests(),
-            destroyed: entity.destroyed,
-        })
-    }
-
-    /// The bounding box of an entity's solid: its lowest and highest corner.
-    /// None without a solid.
-    pub fn bounds_of(&self, entity: EntityId) -> Option<(Vec3, Vec3)> {
-        self.borrow_state().space.collision.bounds_of(entity)
-    }
 }

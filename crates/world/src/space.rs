@@ -98,6 +98,11 @@ impl Space {
         self.players.values().filter(|player| player.online)
     }
 
+    /// Where a player's character is.
+    pub fn feet_of(&self, player: &Player) -> Vec3 {
+        self.entities.feet(player.entity)
+    }
+
     pub fn player(&self, number: PlayerNumber) -> Result<&Player, EngineError> {
         let player = self.players.get(&number);
         player.ok_or(EngineError::NoSuchPlayer(number))

@@ -205,24 +205,24 @@ impl Spells {
         let (tick, tick_hz) = (space.tick, space.tick_hz);
         let player = space.players.get(&number).filter(|player| player.online);
         let player = player.ok_or(CastRefusal::NoSuchPlayer)?;
-        if player.health <= 0.0 {
+        if player.vitality.health <= 0.0 {
             return Err(CastRefusal::Dead);
         }
-        let ready = player.spells_ready.get(spell).copied().unwrap_or(0);
+        let ready = player.magic.ready.get(spell).copied().unwrap_or(0);
         if tick < ready {
             let seconds = (ready - tick) as f32 / tick_hz as f32;
             let spell = spell.to_owned();
             return Err(CastRefusal::Cooldown { spell, seconds });
         }
-        if player.mana < settings.cost {
+        if player.magic.mana < settings.cost {
             return Err(CastRefusal::Cost {
                 spell: spell.to_owned(),
                 cost: settings.cost,
-                mana: player.mana,
+                mana: player.magic.mana,
             });
         }
         let target = target_of(space, player, &settings, &params)?;
-        let distance = (target - player.character.feet).length();
+        let distance = (target - space.feet_of(player)).length();
         // The eyes are above the feet: aiming at the full range is allowed.
         if distance > settings.range_m + space.params.height {
             return Err(CastRefusal::TooFar {
@@ -234,10 +234,10 @@ impl Spells {
         let Some(player) = space.players.get_mut(&number) else {
             return Err(CastRefusal::NoSuchPlayer);
         };
-        player.mana -= settings.cost;
+        player.magic.mana -= settings.cost;
         let wait = (settings.cooldown_s * tick_hz as f32) as u32;
-        player.spells_ready.retain(|_, ready| *ready > tick);
-        player.spells_ready.insert(spell.to_owned(), tick + wait);
+        player.magic.ready.retain(|_, ready| *ready > tick);
+        player.magic.ready.insert(spell.to_owned(), tick + wait);
         let caster = (player.entity, number, player.id.clone());
         self.begin(space, spell, code, caster, target, params);
         Ok(())
@@ -308,7 +308,10 @@ impl Spells {
             by,
             revision,
             player,
-            from: space.players.get(&player).map(|p| p.character.feet),
+            from: {
+                let player = space.players.get(&player);
+                player.map(|player| space.feet_of(player))
+            },
         };
         self.open.insert(cast, open);
         space.events.push(ScriptEvent::Cast {
@@ -358,7 +361,7 @@ impl Open {
         }
         let places = [self.from, Some(Vec3::from(self.event.target))];
         let recipients = space.online().filter(|player| {
-            let feet = player.character.feet;
+            let feet = space.feet_of(player);
             let mut places = places.into_iter().flatten();
             player.number == self.player || places.any(|place| policy.reaches(feet, place))
         });
@@ -388,7 +391,7 @@ fn target_of(
     if let Some(named) = named_target(params)? {
         return Ok(named);
     }
-    let (eyes, ahead) = caster.aim(&space.params);
+    let (eyes, ahead) = caster.aim(space.feet_of(caster), &space.params);
     let hit = space.collision.raycast(eyes, ahead, settings.range_m, &[]);
     Ok(hit.map_or(eyes + ahead * settings.range_m, |hit| hit.point))
 }

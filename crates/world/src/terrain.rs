@@ -22,7 +22,6 @@ use crate::history::History;
 use crate::outbox::Outgoing;
 use crate::player::PlayerNumber;
 use crate::space::Space;
-use crate::world::World;
 
 pub use rules::TerraformError;
 pub(crate) use rules::{check_brush, check_place};
@@ -233,33 +232,10 @@ impl Ground {
         self.revision += 1;
     }
 
-    /// All state here that determines the future, as numbers.
-    pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
-        let waiting = self.waiting.iter().map(|(seq, _)| *seq);
-        let replicable = self
-            .replicable
-            .values()
-            .map(|(version, _)| u64::from(*version));
-        let allowances = self.allowances.iter();
-        let allowances = allowances.flat_map(|(number, left)| [u64::from(*number), left.word()]);
-        waiting.chain(replicable).chain(allowances)
-    }
-}
-
-impl World {
-    /// Passes the terrain to `look`, if the world has one.
-    pub fn with_terrain<T>(&self, look: impl FnOnce(&Terrain) -> T) -> Option<T> {
-        self.borrow_state().space.collision.terrain().map(look)
-    }
-
-    /// The version of every changed chunk that may be replicated.
-    pub fn terrain_versions(&self) -> Vec<ChunkVersion> {
-        self.terrain_versions_after(None)
-    }
-
-    pub(crate) fn terrain_versions_after(&self, tick: Option<u32>) -> Vec<ChunkVersion> {
-        let state = self.borrow_state();
-        let replicable = state.ground.replicable.iter();
+    /// The version of every changed chunk that may be replicated, or only those
+    /// that changed after a tick.
+    pub fn versions_after(&self, tick: Option<u32>) -> Vec<ChunkVersion> {
+        let replicable = self.replicable.iter();
         let newer = replicable.filter(|(_, (_, since))| tick.is_none_or(|tick| *since > tick));
         let version = |(chunk, (version, _)): (&ChunkPos, &(u32, u32))| ChunkVersion {
             chunk: *chunk,
@@ -270,37 +246,42 @@ impl World {
 
     /// An encoded chunk. None outside of the terrain, while its newest change
     /// is not stored, and when this tick's encoding budget is used up.
-    pub(crate) fn packed_chunk(&mut self, at: ChunkPos) -> Option<(u32, Arc<[u8]>)> {
-        let mut state = self.state_mut();
-        let state = &mut *state;
-        let terrain = state.space.collision.terrain()?;
+    fn packed_chunk(&mut self, space: &Space, at: ChunkPos) -> Option<(u32, Arc<[u8]>)> {
+        let terrain = space.collision.terrain()?;
         let version = terrain.version(at);
-        let replicable = state
-            .ground
-            .replicable
-            .get(&at)
-            .map_or(0, |(version, _)| *version);
+        let replicable = self.replicable.get(&at).map_or(0, |(version, _)| *version);
         if replicable != version {
             return None;
         }
-        if let Some((known, packed)) = state.ground.packed.get(&at)
+        if let Some((known, packed)) = self.packed.get(&at)
             && *known == version
         {
             return Some((version, packed.clone()));
         }
-        let ground = &mut state.ground;
-        if ground.packs.0 != state.space.tick {
-            ground.packs = (state.space.tick, 0);
+        if self.packs.0 != space.tick {
+            self.packs = (space.tick, 0);
         }
-        if ground.packs.1 >= PACKS_PER_TICK {
+        if self.packs.1 >= PACKS_PER_TICK {
             return None;
         }
-        ground.packs.1 += 1;
+        self.packs.1 += 1;
         let packed: Arc<[u8]> = codec::pack(terrain.chunk(at)?).into();
-        if version > 0 || ground.packed.len() < ground.replicable.len() + PACKED_MAX {
-            ground.packed.insert(at, (version, packed.clone()));
+        if version > 0 || self.packed.len() < self.replicable.len() + PACKED_MAX {
+            self.packed.insert(at, (version, packed.clone()));
         }
-        ground.stale.remove(&at);
+        self.stale.remove(&at);
         Some((version, packed))
+    }
+
+    /// All state here that determines the future, as numbers.
+    pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        let waiting = self.waiting.iter().map(|(seq, _)| *seq);
+        let replicable = self
+            .replicable
+            .values()
+            .map(|(version, _)| u64::from(*version));
+        let allowances = self.allowances.iter();
+        let allowances = allowances.flat_map(|(number, left)| [u64::from(*number), left.word()]);
+        waiting.chain(replicable).chain(allowances)
     }
 }

@@ -31,12 +31,13 @@ impl Default for UpdateRule {
 }
 
 impl UpdateRule {
-    /// Ticks by which a player sees an entity later than near ones.
-    pub fn lag_ticks(&self, entity: &Entity, viewer: &Player) -> f32 {
+    /// Ticks by which a player whose character is at `eye` sees an entity later
+    /// than near ones.
+    pub fn lag_ticks(&self, entity: &Entity, viewer: &Player, eye: Vec3) -> f32 {
         if viewer.shown.said.is_none() {
             return 0.0;
         }
-        self.lag_from(entity, viewer.character.feet)
+        self.lag_from(entity, eye)
     }
 
     fn lag_from(&self, entity: &Entity, eye: Vec3) -> f32 {

@@ -2,11 +2,14 @@
 
 mod as_seen;
 pub mod input;
+mod observe;
 mod presence;
+pub mod replay;
 mod replication;
+mod saved;
 mod scripts;
 
-use std::cell::{Ref, RefCell, RefMut};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -14,7 +17,6 @@ use frolic_fleet_api::ops::LoggedOp;
 use frolic_fleet_api::persist::SavedWorld;
 use frolic_fleet_api::remote_commands::CastNews;
 use frolic_package::Package;
-use frolic_protocol::entity::SCENE_DEFINITION;
 use frolic_protocol::{EntityState, ServerMessage};
 use frolic_scene::{Components, Scene};
 use frolic_script::{
@@ -23,21 +25,20 @@ use frolic_script::{
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
 use crate::fingerprint::Fingerprint;
-use crate::interest::Scratch;
-use crate::interest::cells::Cells;
-use crate::npcs::NpcReport;
+use crate::interest::Replication;
 use crate::outbox::Outgoing;
 use crate::player::PlayerNumber;
 use crate::policy::InterestPolicy;
 use crate::reload::{Code, Watch, compile_log};
-use crate::replay::{Ending, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits};
 use crate::stage::Stopwatch;
 use crate::state::WorldState;
 use crate::string_quota::StringQuota;
 use crate::updates::UpdateRule;
+use replay::{Ending, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits};
 
 pub use as_seen::AsSeen;
 pub use input::{ChatRefusal, StepReport};
+pub use observe::EntityRecord;
 
 /// Settings of a world besides its package.
 #[derive(Clone, Debug)]
@@ -65,7 +66,7 @@ pub struct WorldOptions {
     /// The state that earlier processes of this world left; restored before its
     /// scripts start.
     pub saved: Option<SavedWorld>,
-    /// Records everything that enters the world; see [`crate::replay`].
+    /// Records everything that enters the world; see [`replay`].
     pub record: Option<RecordOptions>,
     /// Measures the stages of each step.
     pub stopwatch: Option<Stopwatch>,
@@ -122,13 +123,7 @@ pub struct World {
     /// Script errors that the reload watch has processed.
     judged_errors: u64,
     compile_errors: Vec<CompileError>,
-    scene_prefabs: std::collections::BTreeMap<u32, String>,
-    interest: InterestPolicy,
-    snapshot_hz: u32,
-    /// See [`World::update_is_due`].
-    updates_are_spread: bool,
-    cells: Cells,
-    scratch: Scratch,
+    replication: Replication,
     next_player: PlayerNumber,
     inbox: Vec<ScriptEvent>,
     /// Events of each player since the last step.
@@ -227,17 +222,13 @@ impl World {
             watch: Watch::default(),
             judged_errors: 0,
             compile_errors,
-            scene_prefabs: package
-                .scene
-                .entities
-                .iter()
-                .filter_map(|entity| Some((entity.id, entity.prefab.clone()?)))
-                .collect(),
-            interest,
-            snapshot_hz,
-            updates_are_spread: false,
-            cells: Cells::new(interest.cell_size(), tick_hz, made_up_from),
-            scratch: Scratch::default(),
+            replication: Replication::new(
+                interest,
+                snapshot_hz,
+                tick_hz,
+                &package.scene,
+                made_up_from,
+            ),
             next_player: 1,
             inbox: Vec::new(),
             inbox_counts: HashMap::new(),
@@ -279,14 +270,6 @@ impl World {
                 self.vm.dispatch(event);
             }
         }
-    }
-
-    pub(crate) fn borrow_state(&self) -> Ref<'_, WorldState> {
-        self.state.borrow()
-    }
-
-    pub(crate) fn state_mut(&mut self) -> RefMut<'_, WorldState> {
-        self.state.borrow_mut()
     }
 
     fn note(&mut self, record: Record) {
@@ -340,16 +323,6 @@ impl World {
         self.state.borrow().bodies.awake().len()
     }
 
-    /// All NPCs, in order of their ids.
-    pub fn npcs(&self) -> Vec<NpcReport> {
-        self.state.borrow().npcs.reports()
-    }
-
-    /// Rays that NPCs cast in the last tick.
-    pub fn npc_rays(&self) -> u32 {
-        self.state.borrow().npcs.rays()
-    }
-
     /// The current tick.
     pub fn tick(&self) -> u32 {
         self.state.borrow().space.tick
@@ -372,7 +345,10 @@ impl World {
 
     /// A player's character, exactly.
     pub fn character(&self, player: PlayerNumber) -> Option<CharacterState> {
-        Some(self.state.borrow().space.players.get(&player)?.character)
+        let state = self.state.borrow();
+        let space = &state.space;
+        let player = space.players.get(&player)?;
+        Some(player.gait.at(space.feet_of(player)))
     }
 
     /// The place of the first entity with that name or tag.
@@ -423,12 +399,9 @@ impl World {
         self.state.borrow().projectiles.flying.len()
     }
 
-    pub(crate) fn prefab_of(&self, entity: &EntityState) -> Option<String> {
-        if entity.definition == SCENE_DEFINITION {
-            return self.scene_prefabs.get(&entity.id).cloned();
-        }
-        let state = self.state.borrow();
-        state.definitions.name(entity.definition).map(str::to_owned)
+    #[cfg(test)]
+    pub(crate) fn replication(&self) -> &Replication {
+        &self.replication
     }
 
     /// A fingerprint of everything that determines the future, except the state

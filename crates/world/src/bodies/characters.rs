@@ -130,10 +130,10 @@ impl Bodies {
         let mut present = 0;
         for player in space.online() {
             present += 1;
-            self.place_capsule(player.entity, &params, player.character.feet, tick);
-            for touch in player.step_cache.touches() {
+            self.place_capsule(player.entity, &params, space.feet_of(player), tick);
+            for touch in player.contact.cache.touches() {
                 if touch.stands {
-                    let lands = !player.touching.contains(&touch.entity);
+                    let lands = !player.contact.touching.contains(&touch.entity);
                     self.weigh_down(touch.entity, touch.point, params.gravity, lands);
                 } else if touch.speed > 0.0 {
                     self.push(touch.entity, touch.point, touch.normal, touch.speed, dt);

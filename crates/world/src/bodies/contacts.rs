@@ -133,19 +133,19 @@ impl Bodies {
     pub(super) fn report_character_touches(&self, space: &mut Space) {
         let mut begun: Vec<(u32, u32)> = Vec::new();
         for player in space.players.values_mut().filter(|player| player.online) {
-            let touches = player.step_cache.touches();
-            let same = touches.len() == player.touching.len()
+            let touches = player.contact.cache.touches();
+            let same = touches.len() == player.contact.touching.len()
                 && touches
                     .iter()
-                    .zip(&player.touching)
+                    .zip(&player.contact.touching)
                     .all(|(t, id)| t.entity == *id);
             if same {
                 continue;
             }
             let fresh = touches.iter().map(|touch| touch.entity);
-            let fresh = fresh.filter(|id| !player.touching.contains(id));
+            let fresh = fresh.filter(|id| !player.contact.touching.contains(id));
             begun.extend(fresh.map(|id| (player.entity, id)));
-            player.touching.clear();
+            player.contact.touching.clear();
             player
                 .touching
                 .extend(touches.iter().map(|touch| touch.entity));

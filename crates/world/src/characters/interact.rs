@@ -20,8 +20,8 @@ pub(crate) fn note_interactions(space: &mut Space) {
     let mut pressed = Vec::new();
     for player in space.players.values_mut().filter(|player| player.online) {
         let held = player.input.buttons.contains(Buttons::INTERACT);
-        let before = std::mem::replace(&mut player.interacting, held);
-        if held && !before && player.health > 0.0 {
+        let before = std::mem::replace(&mut player.contact.interacting, held);
+        if held && !before && player.vitality.health > 0.0 {
             pressed.push(player.number);
         }
     }
@@ -38,7 +38,7 @@ pub(crate) fn note_interactions(space: &mut Space) {
 /// (`web/src/player/model/prompt.ts`).
 fn within_reach(space: &Space, number: PlayerNumber) -> Option<u32> {
     let player = space.players.get(&number)?;
-    let (eyes, ahead) = player.aim(&space.params);
+    let (eyes, ahead) = player.aim(space.feet_of(player), &space.params);
     let own = player.entity;
     let hit = space.collision.raycast(eyes, ahead, REACH_M, &[own]);
     let looked_at = hit

@@ -20,11 +20,11 @@ impl Characters {
         let Some(player) = space.players.get_mut(&number) else {
             return false;
         };
-        if player.dead_until.is_some() {
+        if player.vitality.dead_until.is_some() {
             return false;
         }
-        player.health = (player.health - damage).max(0.0);
-        let killed = player.health <= 0.0;
+        player.vitality.health = (player.vitality.health - damage).max(0.0);
+        let killed = player.vitality.health <= 0.0;
         if killed {
             self.die(space, number, by, Some(weapon.to_owned()));
         }
@@ -44,10 +44,10 @@ impl Characters {
         let Some(player) = space.players.get_mut(&number) else {
             return;
         };
-        if player.dead_until.is_some() {
+        if player.vitality.dead_until.is_some() {
             return;
         }
-        player.health = 0.0;
+        player.vitality.health = 0.0;
         space.events.push(ScriptEvent::PlayerDied {
             player: number,
             killer,
@@ -56,14 +56,19 @@ impl Characters {
         if self.respawn_ticks == 0 {
             self.respawn(space, number);
         } else if let Some(player) = space.players.get_mut(&number) {
-            player.dead_until = Some(until);
+            player.vitality.dead_until = Some(until);
         }
     }
 
     /// Respawns characters that have been dead for long enough.
     pub fn respawn_dead(&self, space: &mut Space) {
         let tick = space.tick;
-        let due = |player: &&Player| player.dead_until.is_some_and(|until| until <= tick);
+        let due = |player: &&Player| {
+            player
+                .vitality
+                .dead_until
+                .is_some_and(|until| until <= tick)
+        };
         let due = space.online().filter(due);
         let due: Vec<PlayerNumber> = due.map(|player| player.number).collect();
         for number in due {
@@ -85,8 +90,8 @@ pub(super) fn life_after(space: &Space, before: Life) -> Life {
 pub(crate) fn send_vitals(space: &mut Space) {
     for player in space.players.values_mut().filter(|player| player.online) {
         let vitals = player.vitals();
-        if player.vitals_sent != vitals {
-            player.vitals_sent = vitals;
+        if player.vitality.sent != vitals {
+            player.vitality.sent = vitals;
             let message = ServerMessage::Vitals(vitals);
             space.outbox.send(Some(player.number), message);
         }

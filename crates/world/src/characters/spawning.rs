@@ -107,7 +107,8 @@ fn places_around(space: &Space, point: Vec3, turn: u32) -> impl Iterator<Item = 
 fn feet_of_others(space: &Space, number: PlayerNumber) -> Vec<Vec3> {
     let others = space.players.values();
     let others = others.filter(|other| other.number != number);
-    others.map(|other| other.character.feet).collect()
+    let feet = others.filter_map(|other| space.alive(other.entity));
+    feet.map(|entity| entity.position).collect()
 }
 
 /// Finds a place for `player` near `friend`: on a floor at about the same
@@ -119,7 +120,7 @@ pub(crate) fn place_beside(
     friend: PlayerNumber,
 ) -> Option<Vec3> {
     let friend = space.players.get(&friend).filter(|friend| friend.online)?;
-    let feet = friend.character.feet;
+    let feet = space.feet_of(friend);
     if !feet.is_finite() || feet.y <= space.kill_height {
         return None;
     }
@@ -143,7 +144,7 @@ pub(crate) fn place_beside(
     }
     // Players do not collide with each other, so the friend's own place is
     // always valid.
-    friend.character.grounded().then_some(feet)
+    friend.gait.grounded().then_some(feet)
 }
 
 /// A place of a ring, relative to its centre.

@@ -14,6 +14,28 @@ use crate::player::PlayerNumber;
 /// Entities with this tag are replicated to all clients at any distance.
 pub(crate) const ALWAYS_RELEVANT: &str = "AlwaysRelevant";
 
+/// Where an entity comes from.
+pub(crate) struct Origin {
+    /// Where it was created; for an entity of the scene, its place in the scene
+    /// file.
+    pub place: Vec3,
+    /// The pose in the scene file; none for an entity that is not of the scene.
+    pub home: Option<Pose>,
+}
+
+/// An entity's part of the bookkeeping of replication.
+#[derive(Default)]
+pub(crate) struct Replicated {
+    /// Whether its state differs from the scene file, so that clients must
+    /// receive it.
+    pub differs: bool,
+    /// Whether it is queued for the next snapshot.
+    pub touched: bool,
+    /// Counts changes of appearance and attributes; 0 means as in the
+    /// definition.
+    pub details_count: u16,
+}
+
 /// Any entity in the world, including characters.
 pub(crate) struct Entity {
     pub id: u32,
@@ -22,13 +44,9 @@ pub(crate) struct Entity {
     pub components: Rc<Components>,
     pub parent: Option<u32>,
     pub children: Vec<u32>,
+    pub origin: Origin,
     pub position: Vec3,
-    /// Where it was created; for an entity of the scene, its place in the scene
-    /// file.
-    pub made_at: Vec3,
     pub rotation: Rotation,
-    /// The pose in the scene file; none for an entity that is not of the scene.
-    pub home: Option<Pose>,
     pub scale: Vec3,
     pub velocity: Vec3,
     pub motion: Option<Motion>,
@@ -39,16 +57,9 @@ pub(crate) struct Entity {
     /// Counts teleports, between which clients do not interpolate.
     pub jumps: u8,
     pub destroyed: bool,
-    /// Whether its state differs from the scene file, so that clients must
-    /// receive it.
-    pub replicated: bool,
-    /// Whether it is queued for the next snapshot.
-    pub touched: bool,
+    pub replicated: Replicated,
     /// Changes of its appearance by scripts.
     pub looks: Looks,
-    /// Counts changes of appearance and attributes; 0 means as in the
-    /// definition.
-    pub details_count: u16,
     /// Radius of its bounding sphere.
     pub reach: f32,
 }
@@ -87,10 +98,12 @@ impl Entity {
             definition,
             parent: None,
             children: Vec::new(),
+            origin: Origin {
+                place: pose.translation,
+                home: (definition == SCENE_DEFINITION).then_some(pose),
+            },
             position: pose.translation,
-            made_at: pose.translation,
             rotation: pose.rotation,
-            home: (definition == SCENE_DEFINITION).then_some(pose),
             scale: Vec3::from(transform.scale),
             velocity: Vec3::ZERO,
             motion: None,
@@ -100,10 +113,8 @@ impl Entity {
             player: None,
             jumps: 0,
             destroyed: false,
-            replicated: false,
-            touched: false,
+            replicated: Replicated::default(),
             looks: Looks::default(),
-            details_count: 0,
             reach: shape.map_or(0.0, |shape| shape.reach()),
         }
     }
@@ -121,7 +132,7 @@ impl Entity {
     /// replicated rounded, paths exactly. Characters are predicted against the
     /// client's pose and moved against the server's, so the two must be equal.
     pub fn solid_pose(&self) -> Pose {
-        let mut pose = quantize::pose(&self.pose(), self.home.as_ref());
+        let mut pose = quantize::pose(&self.pose(), self.origin.home.as_ref());
         if !self.rests() {
             pose.translation = self.position;
         }
@@ -139,7 +150,8 @@ impl Entity {
     /// Records a change of appearance or attributes. The count never returns to
     /// 0.
     pub fn note_details(&mut self) {
-        self.details_count = self.details_count.checked_add(1).unwrap_or(1);
+        let count = &mut self.replicated.details_count;
+        *count = count.checked_add(1).unwrap_or(1);
     }
 
     pub fn is_of_scene(&self) -> bool {
@@ -156,7 +168,7 @@ impl Entity {
         state.rotation = quantize::rotation(self.rotation);
         state.velocity = quantize::velocity(self.velocity);
         state.motion = self.motion;
-        state.details = self.details_count;
+        state.details = self.replicated.details_count;
         state.flags = flags::jumps(self.jumps);
         if self.destroyed {
             state.flags |= flags::DESTROYED;

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use frolic_protocol::{EntityKind, ServerMessage};
 
 use super::cells::Cells;
+use super::replication::Source;
 use super::visible_cells::{Watch, Watched};
 use crate::definitions::Definitions;
 use crate::player::PlayerNumber;
-use crate::world::World;
 
 /// What one client has received.
 #[derive(Default)]
@@ -31,22 +31,22 @@ pub(crate) struct Introductions {
 
 impl Introductions {
     /// Whether there may be something to send; usually there is not.
-    pub fn may_lack(&self, world: &World) -> bool {
-        let state = world.borrow_state();
+    pub fn may_lack(&self, source: Source) -> bool {
+        let state = source.state;
         self.looks_sent < state.definitions.extra_count()
-            || world.is_near_only() && state.projectiles.has_weapons()
+            || source.is_near_only() && state.projectiles.has_weapons()
     }
 
     /// Sends what is new to the player who watches these cells.
     pub fn send(
         &mut self,
-        world: &World,
+        source: Source,
         (player, watch): (PlayerNumber, &Watch),
         send: &mut dyn FnMut(&ServerMessage),
     ) {
-        let definitions = &world.borrow_state().definitions;
+        let definitions = &source.state.definitions;
         let made_up = definitions.extra_count();
-        if !world.is_near_only() {
+        if !source.is_near_only() {
             for number in self.looks_sent..made_up {
                 definitions.introduction(number).iter().for_each(&mut *send);
             }
@@ -54,9 +54,9 @@ impl Introductions {
             return;
         }
         if self.looks_sent < made_up {
-            self.send_looks(definitions, world.cells(), watch, send);
+            self.send_looks(definitions, source.cells(), watch, send);
         }
-        self.send_arms(world, (player, watch), send);
+        self.send_arms(source, (player, watch), send);
     }
 
     fn send_looks(
@@ -114,11 +114,12 @@ impl Introductions {
     /// on it.
     fn send_arms(
         &mut self,
-        world: &World,
+        source: Source,
         (player, watch): (PlayerNumber, &Watch),
         send: &mut dyn FnMut(&ServerMessage),
     ) {
-        let (state, tick, tick_hz) = (world.borrow_state(), world.tick(), world.tick_hz());
+        let state = source.state;
+        let (tick, tick_hz) = state.space.time();
         let since = self.arms_at.map(|at| tick.saturating_sub(at));
         if !state.projectiles.has_weapons() || since.is_some_and(|since| since < tick_hz) {
             return;
@@ -132,7 +133,7 @@ impl Introductions {
         self.arms_at = Some(tick.saturating_sub(early));
         self.arms
             .retain(|number, _| state.space.players.contains_key(number));
-        let members = in_view(watch).flat_map(|watched| world.cells().members(watched.slot));
+        let members = in_view(watch).flat_map(|watched| source.cells().members(watched.slot));
         for seen in members.filter(|seen| seen.kind == EntityKind::Character) {
             let number = seen.owner;
             if number == player {

@@ -13,10 +13,10 @@ use frolic_sim::Vec3;
 
 use super::budget::{BandwidthBudget, Side, Turns};
 use super::introductions::Introductions;
+use super::replication::Source;
 use super::visible_cells::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::terrain::VersionsView;
-use crate::world::World;
 
 /// Snapshots whose set is stored: three seconds at 20 Hz. A client that has not
 /// acknowledged for longer gets a full one.
@@ -101,13 +101,13 @@ impl JsonView {
     }
 
     /// Sends what the client must receive besides its next snapshot.
-    pub fn introduce(&mut self, world: &World, send: &mut dyn FnMut(&ServerMessage)) {
-        if !self.introduced.may_lack(world) {
+    pub(crate) fn introduce_from(&mut self, source: Source, send: &mut dyn FnMut(&ServerMessage)) {
+        if !self.introduced.may_lack(source) {
             return;
         }
-        self.watch(world);
+        self.watch(source);
         self.introduced
-            .send(world, (self.player, &self.watch), send);
+            .send(source, (self.player, &self.watch), send);
     }
 
     /// Whether nothing was sent yet.
@@ -149,30 +149,28 @@ impl JsonView {
     }
 
     /// All visible entities, in order of ids.
-    pub(crate) fn seen(&mut self, world: &World) -> Vec<EntityState> {
-        let in_view = self.look(world).into_iter().map(|seen| seen.state);
+    pub(crate) fn seen(&mut self, source: Source) -> Vec<EntityState> {
+        let in_view = self.look(source).into_iter().map(|seen| seen.state);
         in_view.filter(|state| !state.is_elsewhere()).collect()
     }
 
     /// Updates the visible cells; returns the viewpoint.
-    fn watch(&mut self, world: &World) -> Vec3 {
-        let eye = world
-            .character(self.player)
-            .map_or(Vec3::ZERO, |character| character.feet);
+    fn watch(&mut self, source: Source) -> Vec3 {
+        let eye = source.feet_of(self.player).unwrap_or_default();
         let viewer = Viewer {
             player: self.player,
             eye,
             number: 0,
             turn: 0,
         };
-        self.watch.refresh(world.cells(), world.interest(), viewer);
+        self.watch.refresh(source.cells(), source.policy(), viewer);
         self.watch.forget_leaving();
         eye
     }
 
-    fn look(&mut self, world: &World) -> Vec<InView> {
-        let eye = self.watch(world);
-        let cells = world.cells();
+    fn look(&mut self, source: Source) -> Vec<InView> {
+        let eye = self.watch(source);
+        let cells = source.cells();
         let in_cell = |(watched, background): (&Watched, &Background)| {
             let distance = cells.distance(background.key, eye);
             let members = cells.members(watched.slot).iter();
@@ -192,22 +190,25 @@ impl JsonView {
     }
 
     /// The text of the next snapshot; none if it must wait for its bytes.
-    pub(crate) fn next(&mut self, world: &World) -> Option<String> {
-        let in_view = self.look(world);
+    pub(crate) fn next(&mut self, source: Source) -> Option<String> {
+        let in_view = self.look(source);
         let header = JsonHeader {
-            tick: world.cells().tick(),
-            scripts: world.script_version(),
+            tick: source.cells().tick(),
+            scripts: source.state.script_version,
             baseline: self.baseline().map(|sent| sent.tick),
-            ack_seq: world.ack_seq(self.player),
+            ack_seq: source.ack_seq(self.player),
         };
         let baseline = self.baseline().map(|sent| sent.entities.clone());
         let baseline = baseline.as_deref().unwrap_or(&[]);
-        let choice = self.choose(world, &header, baseline, in_view)?;
+        let choice = self.choose(source, &header, baseline, in_view)?;
         let players = match header.baseline {
-            None => world.players(),
-            Some(tick) => world.presence_changes_after(tick),
+            None => source.players(),
+            Some(tick) => source.state.space.presence.changes_after(tick),
         };
-        let projectiles = world.projectiles_for(self.player);
+        let projectiles = source
+            .state
+            .projectiles
+            .json(&source.state.space, self.player);
         let text = json::snapshot(&SnapshotView {
             header,
             baseline,
@@ -215,13 +216,13 @@ impl JsonView {
             left_out: &choice.left_out,
             players: &players,
             projectiles: &projectiles,
-            prefab_of: &|state| world.prefab_of(state),
-            details_of: &|id| world.details_of(id),
-            structure_of: &|id| world.structure_of(id),
-            tick_hz: world.tick_hz(),
+            prefab_of: &|state| source.prefab_of(state),
+            details_of: &|id| source.details_of(id),
+            structure_of: &|id| source.structure_of(id),
+            tick_hz: source.state.space.tick_hz,
             voxel: &self
                 .ground
-                .after(world, self.player, header.tick, header.baseline),
+                .after(source.terrain(), self.player, header.tick, header.baseline),
         });
         if let Some(purse) = &mut self.purse {
             purse.pay(text.len() as f32);
@@ -253,12 +254,13 @@ impl JsonView {
     /// Selects what fits this client's budget. None: nothing does now.
     fn choose(
         &mut self,
-        world: &World,
+        source: Source,
         header: &JsonHeader,
         baseline: &[EntityState],
         in_view: Vec<InView>,
     ) -> Option<Choice> {
-        self.purse = BandwidthBudget::refill(self.purse, world.interest(), world.snapshot_hz());
+        self.purse =
+            BandwidthBudget::refill(self.purse, source.policy(), source.replication.snapshot_hz);
         let Some(mut purse) = self.purse else {
             return Some(Choice {
                 current: in_view.iter().map(|seen| seen.state).collect(),
@@ -270,7 +272,7 @@ impl JsonView {
             let at = baseline.binary_search_by_key(&id, |state| state.id);
             at.ok().map(|at| &baseline[at])
         };
-        let own = world.entity_of(self.player);
+        let own = source.entity_of(self.player);
         let mut due: Vec<Due> = Vec::new();
         let mut must = 0.0;
         let mut again = Vec::new();
@@ -283,7 +285,7 @@ impl JsonView {
             // An entity sent since the baseline would fall back to it.
             let last_sent = self.sent_at.get(&state.id).copied();
             let sent_since = header.baseline.is_some() && last_sent > header.baseline;
-            let bytes = bytes_of(world, had(state.id), state);
+            let bytes = bytes_of(source, had(state.id), state);
             if own == Some(state.id) {
                 must += bytes;
             } else if sent_since {
@@ -296,7 +298,7 @@ impl JsonView {
                 let since = last_sent.or_else(|| self.waiting.get(&state.id).copied());
                 let since = since.unwrap_or(header.tick);
                 let waited = header.tick.saturating_sub(since);
-                let urgency = urgency(world, seen, side, waited);
+                let urgency = urgency(source, seen, side, waited);
                 due.push(Due {
                     side,
                     urgency,
@@ -378,21 +380,21 @@ impl JsonView {
 }
 
 /// The size of an entity in a snapshot for a client that has `before`.
-fn bytes_of(world: &World, before: Option<&EntityState>, state: &EntityState) -> f32 {
+fn bytes_of(source: Source, before: Option<&EntityState>, state: &EntityState) -> f32 {
     if !json::sends_details(before, state) {
         return ENTITY_BYTES;
     }
     // About as long in JSON; a wrong estimate is charged afterwards.
-    let details = world.details_of(state.id);
+    let details = source.details_of(state.id);
     ENTITY_BYTES + details.map_or(0.0, |details| details.encode().len() as f32)
 }
 
 /// New entities are ordered by distance, with a bonus for waiting; known ones
 /// by how long they have waited relative to their interval.
-fn urgency(world: &World, seen: &InView, side: Side, waited: u32) -> f32 {
+fn urgency(source: Source, seen: &InView, side: Side, waited: u32) -> f32 {
     match side {
         Side::New => waited as f32 + NEAR_TICKS / (1.0 + seen.distance),
-        Side::Known => waited as f32 / f32::from(world.interest().interval(seen.distance)),
+        Side::Known => waited as f32 / f32::from(source.policy().interval(seen.distance)),
     }
 }
 

@@ -8,11 +8,11 @@ use frolic_protocol::{PacketAck, ServerMessage};
 use super::budget::{BandwidthBudget, Side, Turns};
 use super::cells::{Cells, Extent, Version};
 use super::introductions::Introductions;
+use super::replication::Source;
 use super::visible_cells::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::policy::InterestPolicy;
 use crate::state::WorldState;
-use crate::world::World;
 
 /// How snapshots are transported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,22 +153,22 @@ impl ClientView {
     }
 
     /// Sends what the client must receive before its next snapshot.
-    pub fn introduce(&mut self, world: &World, send: &mut dyn FnMut(&ServerMessage)) {
-        let Some(eye) = world.character(self.player).map(|character| character.feet) else {
+    pub(crate) fn introduce_from(&mut self, source: Source, send: &mut dyn FnMut(&ServerMessage)) {
+        let Some(eye) = source.feet_of(self.player) else {
             return;
         };
-        if !self.introduced.may_lack(world) {
+        if !self.introduced.may_lack(source) {
             return;
         }
         let viewer = Viewer {
             player: self.player,
             eye,
             number: self.next_number,
-            turn: world.turn(),
+            turn: source.turn(),
         };
-        self.watch.refresh(world.cells(), world.interest(), viewer);
+        self.watch.refresh(source.cells(), source.policy(), viewer);
         self.introduced
-            .send(world, (self.player, &self.watch), send);
+            .send(source, (self.player, &self.watch), send);
     }
 
     /// Whether nothing was sent yet.
@@ -208,7 +208,7 @@ impl ClientView {
         let Some(player) = with.state.space.players.get(&self.player) else {
             return;
         };
-        let eye = player.character.feet;
+        let eye = with.state.space.feet_of(player);
         let viewer = Viewer {
             player: self.player,
             eye,
@@ -221,7 +221,7 @@ impl ClientView {
             tick: with.cells.tick(),
             scripts: with.state.script_version,
             number: None,
-            own: Some(player.own_state()),
+            own: Some(player.own_state(eye)),
         };
         let mut packet = std::mem::take(&mut with.scratch.packet);
         packet.clear();

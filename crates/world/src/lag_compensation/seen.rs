@@ -28,6 +28,7 @@ const PREDICTED_MAX: usize = 5;
 pub(crate) struct Viewer {
     player: PlayerNumber,
     entity: u32,
+    eye: Vec3,
     at: Moment,
     /// The earliest moment that can be queried.
     oldest: Moment,
@@ -92,6 +93,7 @@ impl Viewer {
         Some(Self {
             player: player.number,
             entity: player.entity,
+            eye: space.feet_of(player),
             at: player.shown.moment(now, space.tick_hz),
             oldest: now.before(REWIND_MAX_MS, space.tick_hz),
             predicted: predicted_by(player),
@@ -109,9 +111,9 @@ impl Viewer {
 fn predicted_by(player: &Player) -> [Option<u32>; PREDICTED_MAX] {
     let mut predicted = [None; PREDICTED_MAX];
     if player.shown.said.is_some() {
-        let touches = player.step_cache.touches().iter();
+        let touches = player.contact.cache.touches().iter();
         let moved = touches.filter(|touch| touch.stands || touch.speed > 0.0);
-        let ground = player.character.ground.into_iter();
+        let ground = player.gait.ground.into_iter();
         let all = ground.chain(moved.map(|touch| touch.entity));
         for (place, entity) in predicted.iter_mut().zip(all) {
             *place = Some(entity);
@@ -136,7 +138,7 @@ impl Seen<'_> {
     fn moment_of(&self, entity: &Entity) -> Option<Moment> {
         let viewer = &self.viewer;
         let player = self.space.players.get(&viewer.player)?;
-        let lag = self.space.updates.lag_ticks(entity, player);
+        let lag = self.space.updates.lag_ticks(entity, player, viewer.eye);
         Some(viewer.at.ticks_before(lag).max(viewer.oldest))
     }
 
@@ -165,7 +167,7 @@ impl Seen<'_> {
         if self.viewer.predicts(entity) {
             return Some(now.position);
         }
-        if now.is_of_scene() && !now.replicated {
+        if now.is_of_scene() && !now.replicated.differs {
             // As in the scene file: it has never moved.
             return Some(now.position);
         }

@@ -67,7 +67,8 @@ pub(crate) fn view_delay(space: &Space, player: &Player, by_input: bool) -> u32 
 /// it is updated less often.
 pub(crate) fn extra_delay(space: &Space, target: u32, shooter: &Player) -> u32 {
     let entity = space.entities.get(target);
-    let ticks = entity.map_or(0.0, |entity| space.updates.lag_ticks(entity, shooter));
+    let eye = space.feet_of(shooter);
+    let ticks = entity.map_or(0.0, |entity| space.updates.lag_ticks(entity, shooter, eye));
     (ticks * PER_TICK as f32) as u32
 }
 
@@ -115,7 +116,7 @@ pub(crate) fn stand_before(space: &Space, character: u32, delay: u32) -> Option<
 /// character seen in an earlier life must not hurt it in this one.
 pub(super) fn lived_at(space: &Space, character: &Entity, at: Moment) -> bool {
     let player = character.player.and_then(|n| space.players.get(&n));
-    player.is_none_or(|player| at >= Moment::new(player.life.first_tick, 0))
+    player.is_none_or(|player| at >= Moment::new(player.vitality.life.first_tick, 0))
 }
 
 #[cfg(test)]

@@ -49,12 +49,12 @@ pub struct Rounds {
 
 impl Npc {
     /// Chooses its goal in this tick, and records the outcome of the last one.
-    pub fn wish(&mut self, world: &Surroundings) -> Wish {
+    pub fn wish(&mut self, feet: Vec3, world: &Surroundings) -> Wish {
         let looks_for = self.senses.last_known;
         let around = Gaze::Around(self.facing, SWEEP);
         let at = |place: Option<Vec3>| place.map_or(around, Gaze::At);
         let (goal, look) = match self.state {
-            NpcState::Idle => (self.post(world).map(|to| (to, false)), around),
+            NpcState::Idle => (self.post(feet, world).map(|to| (to, false)), around),
             NpcState::Return => (Some((self.way_back(world), false)), around),
             NpcState::Suspicious => {
                 let goes = self.state_seconds(world) >= LOOKS_BEFORE_WALKING_S;
@@ -86,9 +86,9 @@ impl Npc {
     }
 
     /// Its post in the calm state: the next point of its patrol.
-    fn post(&mut self, world: &Surroundings) -> Option<Vec3> {
+    fn post(&mut self, feet: Vec3, world: &Surroundings) -> Option<Vec3> {
         if self.patrol.is_empty() {
-            let away = (self.character.feet - self.home).length() > POST_M;
+            let away = (feet - self.home).length() > POST_M;
             let tired = self.journey.ended() == Some(false);
             // It stays where it arrived; if it could not arrive, it retries
             // later.

@@ -5,8 +5,7 @@ use frolic_protocol::npc::{Mood, NpcState};
 use frolic_protocol::{EntityState, quantize};
 use frolic_scene::Npc as Settings;
 use frolic_sim::{
-    Angle, Buttons, CharacterInput, CharacterParams, CharacterState, Pose, Rotation, StepCache,
-    Vec3,
+    Angle, Buttons, CharacterInput, CharacterParams, Pose, Rotation, StepCache, Vec3,
 };
 
 use super::behaviour::{Gaze, Rounds};
@@ -15,6 +14,7 @@ use super::mind::{self, Facts};
 use super::orders::Orders;
 use super::perception::Senses;
 use super::{Npc, Surroundings};
+use crate::gait::Gait;
 use crate::nav::grid::Ground;
 use crate::nav::{Nav, Step};
 
@@ -34,7 +34,7 @@ impl Npc {
             settings: settings.clone(),
             home: feet,
             home_yaw: yaw,
-            character: CharacterState::at(feet),
+            gait: Gait::default(),
             step_cache: StepCache::default(),
             input: CharacterInput::default(),
             yaw,
@@ -87,11 +87,18 @@ impl Npc {
     }
 
     /// Computes the movement input of this tick.
-    pub fn steer(&mut self, nav: &mut Nav, ground: &Ground, world: &Surroundings, dt: f32) {
-        let wish = self.wish(world);
+    pub fn steer(
+        &mut self,
+        feet: Vec3,
+        nav: &mut Nav,
+        ground: &Ground,
+        world: &Surroundings,
+        dt: f32,
+    ) {
+        let wish = self.wish(feet, world);
         let here = Here {
             who: self.entity,
-            feet: self.character.feet,
+            feet,
             tick: world.tick,
             tick_hz: world.tick_hz,
             sees_goal: self.senses.sees && self.state == NpcState::Chase,
@@ -106,12 +113,12 @@ impl Npc {
                 None
             }
         };
-        self.input = step.map_or_else(CharacterInput::default, |step| self.walk_input(step));
+        self.input = step.map_or_else(CharacterInput::default, |step| self.walk_input(feet, step));
         let excited = matches!(self.state, NpcState::Alert | NpcState::Chase);
         let to = match (wish.look, step) {
-            (Gaze::At(place), _) => direction(place - self.character.feet),
+            (Gaze::At(place), _) => direction(place - feet),
             (Gaze::Around(..), Some(step)) => {
-                let course = direction(step.place - self.character.feet);
+                let course = direction(step.place - feet);
                 self.facing = course.unwrap_or(self.facing);
                 course
             }
@@ -128,8 +135,8 @@ impl Npc {
         }
     }
 
-    fn walk_input(&self, step: Step) -> CharacterInput {
-        let way = step.place - self.character.feet;
+    fn walk_input(&self, feet: Vec3, step: Step) -> CharacterInput {
+        let way = step.place - feet;
         let Some(yaw) = direction(way) else {
             return CharacterInput::default();
         };
@@ -138,7 +145,7 @@ impl Npc {
             buttons = buttons.with(Buttons::RUN);
         }
         let near = Vec3::new(way.x, 0.0, way.z).length() < JUMP_FROM_M;
-        if step.leap && way.y > JUMP_RISE_M && near && self.character.grounded() {
+        if step.leap && way.y > JUMP_RISE_M && near && self.gait.grounded() {
             buttons = buttons.with(Buttons::JUMP);
         }
         CharacterInput::new(0.0, 1.0, yaw, 0.0, buttons)
@@ -165,18 +172,17 @@ impl Npc {
     pub fn dress(&self, state: &mut EntityState) {
         state.kind = EntityKind::Character;
         state.rotation = quantize::ROTATION_NONE;
-        state.position = quantize::position(self.character.feet);
-        state.velocity = quantize::velocity(self.character.velocity);
+        state.velocity = quantize::velocity(self.gait.velocity);
         state.look = quantize::look(Angle::from_radians(self.yaw).0, 0);
         state.mood = Mood::new(self.state, self.senses.suspicion);
-        if self.character.grounded() {
+        if self.gait.grounded() {
             state.flags |= flags::GROUNDED;
         }
     }
 
     /// Teleports it.
     pub fn jump_to(&mut self, pose: &Pose, nav: &mut Nav) {
-        self.character = CharacterState::at(pose.translation);
+        self.gait = Gait::default();
         self.yaw = yaw_of(pose.rotation);
         self.facing = self.yaw;
         self.journey.stop(nav, self.entity);

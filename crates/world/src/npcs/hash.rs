@@ -8,24 +8,25 @@ use super::orders::Orders;
 use super::perception::Senses;
 use super::{Npc, Npcs};
 use crate::fingerprint::Fingerprint;
+use crate::space::Space;
 
 impl Npcs {
     /// Adds everything that determines what they do next. Structures are
     /// destructured by name, as in `replay/hash.rs`.
-    pub fn fingerprint(&self, out: &mut Fingerprint) {
+    pub fn fingerprint(&self, space: &Space, out: &mut Fingerprint) {
         let Npcs {
             all,
             nav,
             rays: _, // a metric
         } = self;
         out.word(all.len() as u64);
-        all.values().for_each(|npc| npc.fingerprint(out));
+        all.values().for_each(|npc| npc.fingerprint(space, out));
         nav.words().for_each(|word| out.word(word));
     }
 }
 
 impl Npc {
-    fn fingerprint(&self, out: &mut Fingerprint) {
+    fn fingerprint(&self, space: &Space, out: &mut Fingerprint) {
         let Npc {
             entity,
             settings: _, // part of the definition, like its sight
@@ -33,7 +34,7 @@ impl Npc {
             patrol,
             home,
             home_yaw,
-            character,
+            gait,
             step_cache: _, // a cache
             input,
             yaw,
@@ -60,7 +61,7 @@ impl Npc {
         out.vector(*home);
         out.floats(&[*home_yaw, *yaw, *facing]);
         let mut digest = Digest::default();
-        digest.character(character);
+        digest.character(&gait.at(space.entities.feet(*entity)));
         out.word(digest.value());
         out.input(input);
         let Senses {

@@ -112,8 +112,8 @@ impl Npcs {
         let Some(npc) = self.all.get_mut(&id) else {
             return false;
         };
-        npc.character.velocity = velocity;
-        npc.character.ground = None;
+        npc.gait.velocity = velocity;
+        npc.gait.ground = None;
         space.entities.set_velocity(id, velocity);
         true
     }

@@ -80,13 +80,14 @@ impl Npc {
     /// Perceives its surroundings, for the time since the last look.
     pub fn look_around(
         &mut self,
+        feet: Vec3,
         people: &[Person],
         solids: &CollisionWorld,
         seconds: f32,
         rays: &mut u32,
     ) -> Vec<Noticed> {
-        let seen = self.seen(people, solids, rays);
-        let heard = self.heard(people);
+        let seen = self.seen(feet, people, solids, rays);
+        let heard = self.heard(feet, people);
         let mut noticed = Vec::new();
         let before = self.senses.target;
         let senses = &mut self.senses;
@@ -107,7 +108,7 @@ impl Npc {
                 let nearness = 1.0 - distance / self.settings.sight_distance.max(0.1);
                 let rate = (0.4 + 1.2 * nearness) / self.settings.suspicion_rise;
                 senses.suspicion = (senses.suspicion + rate * seconds).min(1.0);
-                let up = (person.feet.y - self.character.feet.y).abs();
+                let up = (person.feet.y - feet.y).abs();
                 if distance <= self.settings.reach
                     && up < 2.0
                     && self.state == NpcState::Chase
@@ -148,6 +149,7 @@ impl Npc {
     /// The character that it sees: its current target, or else the nearest.
     fn seen<'a, 'p>(
         &self,
+        feet: Vec3,
         people: &'a [Person<'p>],
         solids: &CollisionWorld,
         rays: &mut u32,
@@ -157,7 +159,7 @@ impl Npc {
         // With capacity for one more, which may be nearer than one of them.
         let mut nearest: SmallVec<[(f32, &Person, f32); LOOKED_FOR_MAX + 1]> = SmallVec::new();
         for person in people {
-            let to = person.feet - self.character.feet;
+            let to = person.feet - feet;
             let distance = to.length();
             let level = Vec3::new(to.x, 0.0, to.z);
             let ahead = level.dot(forward) >= level.length() * self.sight_cos;
@@ -178,28 +180,29 @@ impl Npc {
         }
         nearest
             .into_iter()
-            .find(|(_, person, _)| self.has_clear_view(person.feet, solids, rays))
+            .find(|(_, person, _)| has_clear_view(feet, person.feet, solids, rays))
             .map(|(_, person, distance)| (person, distance))
     }
 
-    fn has_clear_view(&self, feet: Vec3, solids: &CollisionWorld, rays: &mut u32) -> bool {
-        let eyes = self.character.feet + Vec3::Y * EYES_M;
-        SEEN_AT_M.iter().any(|height| {
-            let way = feet + Vec3::Y * height - eyes;
-            *rays += 1;
-            solids.raycast(eyes, way, way.length(), &[]).is_none()
-        })
-    }
-
-    fn heard<'a, 'p>(&self, people: &'a [Person<'p>]) -> Option<&'a Person<'p>> {
+    fn heard<'a, 'p>(&self, feet: Vec3, people: &'a [Person<'p>]) -> Option<&'a Person<'p>> {
         let near = |person: &&Person| {
-            let distance = (person.feet - self.character.feet).length();
+            let distance = (person.feet - feet).length();
             person.loud && distance <= self.settings.hearing_distance && self.minds(person)
         };
-        let distance = |person: &Person| (person.feet - self.character.feet).length_squared();
+        let distance = |person: &Person| (person.feet - feet).length_squared();
         people
             .iter()
             .filter(near)
             .min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
+}
+
+/// Whether an NPC at `from` can see a character at `to`.
+fn has_clear_view(from: Vec3, to: Vec3, solids: &CollisionWorld, rays: &mut u32) -> bool {
+    let eyes = from + Vec3::Y * EYES_M;
+    SEEN_AT_M.iter().any(|height| {
+        let way = to + Vec3::Y * height - eyes;
+        *rays += 1;
+        solids.raycast(eyes, way, way.length(), &[]).is_none()
+    })
 }

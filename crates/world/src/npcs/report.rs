@@ -4,6 +4,7 @@ use frolic_protocol::npc::NpcState;
 use frolic_sim::Vec3;
 
 use super::Npcs;
+use crate::space::Space;
 
 /// One NPC, at the end of a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,14 +25,14 @@ pub struct NpcReport {
 
 impl Npcs {
     /// All NPCs, in order of their ids.
-    pub fn reports(&self) -> Vec<NpcReport> {
+    pub fn reports(&self, space: &Space) -> Vec<NpcReport> {
         let npcs = self.all.values();
         npcs.map(|npc| NpcReport {
             entity: npc.entity,
             state: npc.state,
             suspicion: npc.senses.suspicion,
             target: npc.senses.target,
-            position: npc.character.feet,
+            position: space.entities.feet(npc.entity),
             yaw: npc.yaw,
         })
         .collect()

@@ -31,7 +31,7 @@ impl Projectiles {
             player.arms.weapon.is_some()
                 && player.input.buttons.contains(Buttons::FIRE)
                 && player.online
-                && player.dead_until.is_none()
+                && player.vitality.dead_until.is_none()
                 && player.arms.ready <= now
         };
         let shooters: Vec<Aim> = space
@@ -42,7 +42,7 @@ impl Projectiles {
                 Some(Aim {
                     weapon: player.arms.weapon?,
                     shooter: Some(player.number),
-                    origin: eye_of(player.character.feet),
+                    origin: eye_of(space.feet_of(player)),
                     direction: flight::direction(player.input.yaw, player.input.pitch),
                     speed: None,
                     input: Some(player.inputs.ack_seq()),

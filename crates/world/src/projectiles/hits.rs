@@ -50,11 +50,11 @@ impl Targets {
     pub fn of(space: &Space) -> Self {
         let living = space.players.values().filter(|player| player.is_living());
         let players = living.map(|player| Target {
-            feet: player.character.feet,
+            feet: space.feet_of(player),
             entity: player.entity,
             victim: Some(Victim {
                 player: player.number,
-                life: player.life,
+                life: player.vitality.life,
             }),
         });
         let npcs = space.entities.npcs().iter();

@@ -118,7 +118,7 @@ impl Projectiles {
         for player in space.online() {
             let number = player.number;
             let concerned = [shot.shooter, victim].contains(&Some(number));
-            let sees = || (player.character.feet - point).length_squared() <= sight * sight;
+            let sees = || (space.feet_of(player) - point).length_squared() <= sight * sight;
             let knows = shot.is_known_to(number);
             // A shot that ended without a hit matters only to clients that
             // received it.
@@ -138,7 +138,7 @@ impl Projectiles {
         let (tick, dt) = (space.tick, space.dt());
         let players: Vec<(PlayerNumber, Vec3)> = space
             .online()
-            .map(|player| (player.number, player.character.feet))
+            .map(|player| (player.number, space.feet_of(player)))
             .collect();
         for shot in &mut self.flying {
             if tick >= shot.next_look {
@@ -177,8 +177,8 @@ impl Projectiles {
     /// The nearest shots visible to a player, for a JSON snapshot: their own
     /// and, where there is a radius, others within it.
     pub fn json(&self, space: &Space, player: PlayerNumber) -> Vec<JsonProjectile> {
-        let feet = space.players.get(&player).map(|p| p.character.feet);
-        let feet = feet.unwrap_or(Vec3::ZERO);
+        let player_feet = space.players.get(&player).map(|p| space.feet_of(p));
+        let feet = player_feet.unwrap_or(Vec3::ZERO);
         let away = |shot: &Shot| (shot.flight.position - feet).length_squared();
         let everywhere = space.updates.policy.radius.is_none();
         let sight = sight(space);

@@ -191,11 +191,11 @@ fn check(
     let terrain = space.collision.terrain().ok_or(TerraformError::NoTerrain)?;
     let settings = terrain.settings();
     let player = space.players.get(&number).ok_or(TerraformError::NotAlive)?;
-    if player.health <= 0.0 || !player.online {
+    if player.vitality.health <= 0.0 || !player.online {
         return Err(TerraformError::NotAlive);
     }
     check_brush(space, op)?;
-    let eyes = player.character.feet + Vec3::Y * EYES_M;
+    let eyes = space.feet_of(player) + Vec3::Y * EYES_M;
     let away = (Vec3::from(op.center) - eyes).length();
     if away.is_nan() || away > settings.reach + LAG_M {
         return Err(TerraformError::OutOfReach(settings.reach));
@@ -243,8 +243,9 @@ fn is_occupied(space: &Space, terrain: &Terrain, op: &Op) -> bool {
     let hair = 0.05;
     let aside = Vec3::new(space.params.radius - hair, 0.0, space.params.radius - hair);
     let inside = |player: &Player| {
-        let feet = player.character.feet + Vec3::Y * hair;
-        let head = player.character.feet + Vec3::Y * (space.params.height - hair);
+        let place = space.feet_of(player);
+        let feet = place + Vec3::Y * hair;
+        let head = place + Vec3::Y * (space.params.height - hair);
         op.meets(
             terrain.grid(),
             (feet - aside).to_array(),

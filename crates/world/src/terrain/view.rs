@@ -9,9 +9,9 @@ use frolic_protocol::terrain::{ChunkData, ChunkVersion};
 use frolic_sim::Vec3;
 use frolic_terrain::{ChunkPos, Grid};
 
+use super::Ground;
 use crate::player::PlayerNumber;
-use crate::state::WorldState;
-use crate::world::World;
+use crate::space::Space;
 
 /// Bytes of chunks for one client per second, in addition to its snapshots.
 const BYTES_PER_S: f32 = 96.0 * 1024.0;
@@ -75,10 +75,9 @@ impl TerrainView {
     /// Whether an operation that changed these chunks is sent to this client.
     /// If so, it then has them in those versions, provided that it had the ones
     /// before.
-    pub fn receives(&mut self, world: &World, chunks: &[ChunkVersion]) -> bool {
-        let state = world.borrow_state();
+    pub(crate) fn takes(&mut self, space: &Space, chunks: &[ChunkVersion]) -> bool {
         let near = |reach: Reach| chunks.iter().any(|at| reach.distance(at.chunk).is_some());
-        if !Reach::of(&state, self.player).is_some_and(near) {
+        if !Reach::of(space, self.player).is_some_and(near) {
             return false;
         }
         for at in chunks {
@@ -92,10 +91,9 @@ impl TerrainView {
 
     /// Whether this client may request a chunk: any, unless the game sets a
     /// radius of interest.
-    pub fn may_ask(&self, world: &World, at: ChunkPos) -> bool {
-        let state = world.borrow_state();
-        state.space.updates.policy.radius.is_none()
-            || Reach::of(&state, self.player).is_some_and(|reach| reach.distance(at).is_some())
+    pub(crate) fn reaches(&self, space: &Space, at: ChunkPos) -> bool {
+        space.updates.policy.radius.is_none()
+            || Reach::of(space, self.player).is_some_and(|reach| reach.distance(at).is_some())
     }
 
     /// Queues a client's request for a chunk. False if too many are pending.
@@ -112,9 +110,14 @@ impl TerrainView {
 
     /// Sends the chunks that are due; call it once per tick. Not for clients
     /// whose connection is behind.
-    pub fn next(&mut self, world: &mut World, send: &mut dyn FnMut(ChunkData)) {
-        let tick = world.tick();
-        let passed = tick.saturating_sub(self.tick) as f32 / world.tick_hz() as f32;
+    pub(crate) fn send_due(
+        &mut self,
+        ground: &mut Ground,
+        space: &Space,
+        send: &mut dyn FnMut(ChunkData),
+    ) {
+        let (tick, tick_hz) = space.time();
+        let passed = tick.saturating_sub(self.tick) as f32 / tick_hz as f32;
         self.tick = tick;
         self.bytes_left = (self.bytes_left + passed * BYTES_PER_S).min(SAVED_BYTES);
         // A chunk that is requested repeatedly is sent only once per round.
@@ -125,7 +128,7 @@ impl TerrainView {
             let Some(at) = self.wishes.pop_front() else {
                 break;
             };
-            match world.packed_chunk(at) {
+            match ground.packed_chunk(space, at) {
                 Some(packed) => self.send(at, packed, send),
                 None => self.wishes.push_back(at),
             }
@@ -133,15 +136,15 @@ impl TerrainView {
         if !self.pushes {
             return;
         }
-        self.look(world);
+        self.look(ground, space);
         while self.bytes_left > 0.0
             && let Some(at) = self.behind.pop()
         {
-            let version = world.with_terrain(|terrain| terrain.version(at));
+            let version = space.collision.terrain().map(|terrain| terrain.version(at));
             if version == Some(self.known_version(at)) {
                 continue;
             }
-            match world.packed_chunk(at) {
+            match ground.packed_chunk(space, at) {
                 Some(packed) => self.send(at, packed, send),
                 None => {
                     // Not stored yet, or over this tick's budget: search again.
@@ -167,11 +170,11 @@ impl TerrainView {
     }
 
     /// Finds the outdated chunks, if that can have changed.
-    fn look(&mut self, world: &World) {
-        let Some(eye) = world.character(self.player).map(|c| c.feet) else {
+    fn look(&mut self, ground: &Ground, space: &Space) {
+        let Some(player) = space.players.get(&self.player) else {
             return;
         };
-        let (revision, tick) = (world.borrow_state().ground.revision, world.tick());
+        let (revision, tick, eye) = (ground.revision, space.tick, space.feet_of(player));
         let holds = self.looked.is_some_and(|(seen, from, at)| {
             let same = seen == revision && (eye - from).length() < LOOK_AGAIN_M;
             // Searches of many clients are spread over ticks.
@@ -181,10 +184,9 @@ impl TerrainView {
             return;
         }
         self.looked = Some((revision, eye, tick));
-        let state = world.borrow_state();
-        let replicable = state.ground.replicable.iter();
+        let replicable = ground.replicable.iter();
         let stale = replicable.filter(|(at, (version, _))| *version != self.known_version(**at));
-        let reach = Reach::of(&state, self.player);
+        let reach = Reach::of(space, self.player);
         let mut behind: Vec<(f32, ChunkPos)> = stale
             .filter_map(|(at, _)| Some((reach.as_ref()?.distance(*at)?, *at)))
             .collect();
@@ -206,20 +208,19 @@ impl VersionsView {
     /// chunks that changed since, and those that came into range.
     pub fn after(
         &mut self,
-        world: &World,
+        (ground, space): (&Ground, &Space),
         player: PlayerNumber,
         tick: u32,
         baseline: Option<u32>,
     ) -> Vec<ChunkVersion> {
-        let state = world.borrow_state();
-        if state.space.updates.policy.radius.is_none() {
-            return world.terrain_versions_after(baseline);
+        if space.updates.policy.radius.is_none() {
+            return ground.versions_after(baseline);
         }
-        let Some(reach) = Reach::of(&state, player) else {
+        let Some(reach) = Reach::of(space, player) else {
             return Vec::new();
         };
         let mut found = Vec::new();
-        for (&chunk, &(version, since)) in &state.ground.replicable {
+        for (&chunk, &(version, since)) in &ground.replicable {
             if reach.distance(chunk).is_none() {
                 self.entered.remove(&chunk);
                 continue;
@@ -234,24 +235,24 @@ impl VersionsView {
 }
 
 /// The range in which terrain is replicated to a player.
-struct Reach<'world> {
-    grid: &'world Grid,
+struct Reach<'space> {
+    grid: &'space Grid,
     eye: Vec3,
     /// Horizontally, as far as the cells of interest; at any height, because a
     /// falling character is soon at the bottom.
     level_m: f32,
 }
 
-impl<'world> Reach<'world> {
+impl<'space> Reach<'space> {
     /// None for a player who is not in the world, and without terrain.
-    fn of(state: &'world WorldState, player: PlayerNumber) -> Option<Self> {
-        let grid = state.space.collision.terrain()?.grid();
+    fn of(space: &'space Space, player: PlayerNumber) -> Option<Self> {
+        let grid = space.collision.terrain()?.grid();
         // From the centre of a chunk to its corner.
         let half_m = grid.chunk_m() * std::f32::consts::FRAC_1_SQRT_2;
-        let radius = state.space.updates.policy.radius;
+        let radius = space.updates.policy.radius;
         Some(Self {
             grid,
-            eye: state.space.players.get(&player)?.character.feet,
+            eye: space.feet_of(space.players.get(&player)?),
             level_m: radius.map_or(FAR_M, |radius| radius + AHEAD_M + half_m),
         })
     }

@@ -22,7 +22,7 @@ impl World {
     /// to [`REWIND_MAX_MS`](crate::lag_compensation::REWIND_MAX_MS). None if
     /// the player is not in the world, or before the first step.
     pub fn as_seen_by(&self, player: PlayerNumber) -> Option<AsSeen<'_>> {
-        let space = Ref::map(self.borrow_state(), |state| &state.space);
+        let space = Ref::map(self.state.borrow(), |state| &state.space);
         let viewer = Viewer::of(&space, player)?;
         Some(AsSeen { space, viewer })
     }

@@ -15,8 +15,8 @@ mod storage;
 use serde::{Deserialize, Serialize};
 
 use super::World;
+use super::replay::Record;
 use crate::player::PlayerNumber;
-use crate::replay::Record;
 
 pub use commands::{Actor, Cast, Clear, Forget, Learn, Terraform};
 pub use lifecycle::{Close, EndClose, Step, StepReport, WallClock};

@@ -22,8 +22,4 @@ impl World {
         let space = &mut state.space;
         space.presence.take_reconnected(&space.players, time)
     }
-
-    pub(crate) fn presence_changes_after(&self, tick: u32) -> Vec<PlayerInfo> {
-        self.state.borrow().space.presence.changes_after(tick)
-    }
 }

@@ -192,9 +192,9 @@ fn what_fifty_clients_see_is_encoded_once() {
             for view in &mut views {
                 assert!(world.update_is_due(view.player()), "all at once");
                 world.snapshot(view, 0, &mut |packet| sent += packet.len());
-                let heads = world.cells().heads.iter();
+                let heads = world.replication().cells.heads.iter();
                 let records: usize = heads.map(|head| head.records.len()).sum();
-                encoded.push((records, world.cells().records.len()));
+                encoded.push((records, world.replication().cells.records.len()));
             }
             let (records, bytes) = encoded[0];
             assert!(records > 0 && bytes > 50, "all of them move: {bytes} B");

@@ -4,8 +4,8 @@ use frolic_script::{ScriptEvent, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, World};
-use crate::replay::Record;
 use crate::stage::{Laps, Stage, StepTimes};
+use crate::world::replay::Record;
 
 /// Simulates one tick, in the order of [`Stage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl Effect for Step {
             let hash = world.state_hash();
             world.note(Record::Hash(hash));
         }
-        world.arrange_updates();
+        world.replication.arrange(&world.state.borrow().space);
         laps.end(Stage::Events);
         StepReport {
             scripts: world.vm.usage(),

@@ -103,7 +103,7 @@ impl Effect for Reconnect {
         };
         player.inputs.reset();
         player.shown = Default::default();
-        player.vitals_sent = UNHURT;
+        player.vitality.sent = UNHURT;
         state.projectiles.forget_sent(number);
         let event = ScriptEvent::PlayerResumed { player: number };
         // However often they reconnect within a tick, scripts are notified
@@ -278,8 +278,8 @@ impl Effect for Dress {
         let Some(player) = state.space.players.get_mut(&self.player) else {
             return;
         };
-        if player.looks != self.looks {
-            player.looks = self.looks;
+        if player.style.looks != self.looks {
+            player.style.looks = self.looks;
             let info = player.info();
             state.space.announce(info);
         }

@@ -3,13 +3,14 @@
 
 use frolic_fleet_api::ops::Structure;
 use frolic_protocol::{PlayerInfo, ServerMessage};
+use frolic_sim::Vec3;
 use frolic_sim::digest::Digest;
 
 use crate::entities::Entity;
 use crate::fingerprint::Fingerprint;
 use crate::moment::Moment;
 use crate::outbox::Outgoing;
-use crate::player::{Arms, Life, Player};
+use crate::player::{Arms, Contact, Life, Magic, Player, Style, Vitality};
 use crate::projectiles::Projectiles;
 use crate::state::WorldState;
 use crate::structures::Structures;
@@ -70,10 +71,10 @@ impl Fingerprint {
             self.word(u64::from(trigger));
             inside.for_each(|id| self.word(u64::from(id)));
         }
-        state.npcs.fingerprint(self);
+        state.npcs.fingerprint(space, self);
         entities.iter().for_each(|entity| self.entity(entity));
         let players = space.players.values();
-        players.for_each(|player| self.player(player));
+        players.for_each(|player| self.player(player, space.feet_of(player)));
     }
 
     fn structures(&mut self, structures: &Structures) {
@@ -131,10 +132,9 @@ impl Fingerprint {
             components: _, // part of the definition
             parent,
             children,
+            origin: _, // only for clients
             position,
-            made_at: _, // only for clients
             rotation,
-            home: _, // part of the scene
             scale,
             velocity,
             motion,
@@ -144,10 +144,8 @@ impl Fingerprint {
             jumps,
             destroyed,
             looks,
-            details_count: _, // only for clients, like the next two
-            replicated: _,
-            touched: _,
-            reach: _, // follows from the definition and the scale
+            replicated: _, // only for clients
+            reach: _,      // follows from the definition and the scale
         } = entity;
         self.word(u64::from(*id) << 32 | u64::from(*definition));
         self.word(u64::from(*jumps) << 1 | u64::from(*destroyed));
@@ -169,40 +167,48 @@ impl Fingerprint {
         self.values(attributes);
     }
 
-    fn player(&mut self, player: &Player) {
+    fn player(&mut self, player: &Player, feet: Vec3) {
         let Player {
             number,
             id,
             name,
             entity,
-            character,
-            step_cache: _, // a cache
-            touching,
+            gait,
+            contact,
             inputs,
             input,
-            health,
-            health_max,
-            mana,
-            spells_ready,
-            team,
-            stats,
+            vitality,
+            magic,
+            style,
             online,
             connected: _, // only for clients, and no part of a recording
-            interacting,
             shown,
             arms,
+            chat_used_until,
+        } = player;
+        let Contact {
+            cache: _, // follows from the rest
+            touching,
+            interacting,
+        } = contact;
+        let Vitality {
+            health,
+            health_max,
             dead_until,
             life,
-            vitals_sent: _, // only for clients
-            chat_used_until,
-            // The simulation does not depend on them.
-            looks: _,
-        } = player;
+            sent: _, // only for clients
+        } = vitality;
+        let Magic { mana, ready } = magic;
+        let Style {
+            team,
+            stats,
+            looks: _, // the simulation does not depend on them
+        } = style;
         self.word(u64::from(*number) << 32 | u64::from(*entity));
         self.text(id);
         self.text(name);
         let mut digest = Digest::default();
-        digest.character(character);
+        digest.character(&gait.at(feet));
         self.word(digest.value());
         for id in touching {
             self.word(u64::from(*id));
@@ -212,7 +218,7 @@ impl Fingerprint {
         self.word(health.to_bits());
         self.word(health_max.to_bits());
         self.floats(&[*mana]);
-        for (spell, tick) in spells_ready {
+        for (spell, tick) in ready {
             self.text(spell);
             self.word(u64::from(*tick));
         }
