@@ -10,8 +10,8 @@ use frolic_protocol::{EntityState, ServerMessage};
 use frolic_script::ScriptEvent;
 use frolic_sim::{Angle, CharacterState, Vec3, step_character_with};
 
-use crate::inputs::InputQueue;
-use crate::player::{HEALTH_MAX, Life, MANA_MAX, MANA_PER_S, Player, PlayerNumber, UNHURT};
+use crate::gait::Gait;
+use crate::player::{Life, MANA_MAX, MANA_PER_S, Player, PlayerNumber};
 use crate::space::Space;
 use crate::trigger::Way;
 

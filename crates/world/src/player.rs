@@ -7,7 +7,7 @@ use frolic_protocol::message::PlayerStat;
 use frolic_protocol::projectile::Vitals;
 use frolic_protocol::snapshot::OwnState;
 use frolic_protocol::{PlayerInfo, Value};
-use frolic_sim::{CharacterInput, CharacterParams, CharacterState, StepCache, Vec3};
+use frolic_sim::{CharacterInput, CharacterParams, StepCache, Vec3};
 
 use crate::gait::Gait;
 use crate::inputs::InputQueue;

@@ -2,7 +2,7 @@
 //! checkpoint and the operations since: two worlds made from the same of these
 //! are the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use frolic_fleet_api::ops::{LoggedOp, Structure, WorldOp};
 use frolic_fleet_api::persist::{

@@ -16,7 +16,7 @@ use frolic_fleet_api::ops::WorldOp;
 use frolic_protocol::ServerMessage;
 use frolic_protocol::terrain::{ChunkVersion, TerraformApplied, TerrainOp};
 use frolic_script::ScriptEvent;
-use frolic_terrain::{ChunkPos, Op, Terrain, codec};
+use frolic_terrain::{ChunkPos, Op, codec};
 
 use crate::history::History;
 use crate::outbox::Outgoing;

@@ -17,7 +17,7 @@ use frolic_fleet_api::ops::LoggedOp;
 use frolic_fleet_api::persist::SavedWorld;
 use frolic_fleet_api::remote_commands::CastNews;
 use frolic_package::Package;
-use frolic_protocol::{EntityState, ServerMessage};
+use frolic_protocol::ServerMessage;
 use frolic_scene::{Components, Scene};
 use frolic_script::{
     CompileError, Engine, LogLevel, ScriptEvent, ScriptLog, Vm, VmError, VmLimits, compile,
@@ -200,7 +200,7 @@ impl World {
                 disabled_scripts: options.disabled_scripts.clone(),
                 started_unix_ms: options.started_unix_ms,
                 saved: options.saved.unwrap_or_default(),
-                made_by: crate::replay::this_build(),
+                made_by: replay::this_build(),
             };
             Recorder::new(&header, record)
         });

@@ -145,10 +145,9 @@ impl Bodies {
             let fresh = touches.iter().map(|touch| touch.entity);
             let fresh = fresh.filter(|id| !player.contact.touching.contains(id));
             begun.extend(fresh.map(|id| (player.entity, id)));
-            player.contact.touching.clear();
-            player
-                .touching
-                .extend(touches.iter().map(|touch| touch.entity));
+            let touching = &mut player.contact.touching;
+            touching.clear();
+            touching.extend(touches.iter().map(|touch| touch.entity));
         }
         for (character, solid) in begun {
             self.touches.report(space, character, solid);

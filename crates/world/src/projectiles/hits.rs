@@ -251,7 +251,7 @@ fn after_others(space: &Space, met: Met) -> Met {
 }
 
 fn same_team(space: &Space, a: Option<PlayerNumber>, b: PlayerNumber) -> bool {
-    let team = |number: PlayerNumber| space.players.get(&number)?.team.as_deref();
+    let team = |number: PlayerNumber| space.players.get(&number)?.style.team.as_deref();
     let own = a.and_then(team);
     own.is_some() && own == team(b)
 }
