@@ -250,7 +250,7 @@ impl Npcs {
                 height: params.height,
             });
             let mut shown = entity.replicated();
-            npc.dress(&mut shown);
+            npc.dress(feet, &mut shown);
             if npc.shown != Some(shown) {
                 npc.shown = Some(shown);
                 moved.push((*id, before));
@@ -314,9 +314,10 @@ impl Npcs {
     }
 
     /// Adds the NPC's part to the replicated state of its entity.
-    pub fn dress(&self, id: u32, state: &mut EntityState) -> bool {
-        let npc = self.all.get(&id);
-        npc.inspect(|npc| npc.dress(state)).is_some()
+    pub fn dress(&self, entity: &Entity, state: &mut EntityState) -> bool {
+        let npc = self.all.get(&entity.id);
+        npc.inspect(|npc| npc.dress(entity.position, state))
+            .is_some()
     }
 }
 

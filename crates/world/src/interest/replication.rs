@@ -122,7 +122,7 @@ impl Replication {
                 return;
             }
             let mut shown = entity.replicated();
-            let is_npc = npcs.dress(id, &mut shown);
+            let is_npc = npcs.dress(entity, &mut shown);
             let relevance = if entity.is_everywhere(cell_m) {
                 Relevance::Everywhere
             } else if near_only && !is_npc && entity.is_of_scene() {

@@ -169,9 +169,10 @@ impl Npc {
     }
 
     /// Adds the NPC's part to the replicated state of its entity.
-    pub fn dress(&self, state: &mut EntityState) {
+    pub fn dress(&self, feet: Vec3, state: &mut EntityState) {
         state.kind = EntityKind::Character;
         state.rotation = quantize::ROTATION_NONE;
+        state.position = quantize::position(feet);
         state.velocity = quantize::velocity(self.gait.velocity);
         state.look = quantize::look(Angle::from_radians(self.yaw).0, 0);
         state.mood = Mood::new(self.state, self.senses.suspicion);
