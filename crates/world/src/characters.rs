@@ -10,6 +10,7 @@ use frolic_protocol::{EntityState, ServerMessage};
 use frolic_script::ScriptEvent;
 use frolic_sim::{Angle, CharacterState, Vec3, step_character_with};
 
+use crate::entities::Entity;
 use crate::gait::Gait;
 use crate::player::{Life, MANA_MAX, MANA_PER_S, Player, PlayerNumber};
 use crate::space::Space;
@@ -154,17 +155,15 @@ pub(crate) fn face_towards(space: &mut Space, number: PlayerNumber, place: Vec3)
     }
 }
 
-/// The replicated state of a character.
-pub(crate) fn replicated(space: &Space, player: &Player) -> EntityState {
+/// The replicated state of a player's character.
+pub(crate) fn replicated(player: &Player, entity: &Entity) -> EntityState {
     let mut state = EntityState::new(player.entity, EntityKind::Character);
     state.owner = player.number;
     state.velocity = quantize::velocity(player.gait.velocity);
     state.look = quantize::look(player.input.yaw.0, player.input.pitch.0);
-    if let Some(entity) = space.entities.get(player.entity) {
-        state.position = quantize::position(entity.position);
-        state.flags = flags::jumps(entity.jumps);
-        state.details = entity.replicated.details_count;
-    }
+    state.position = quantize::position(entity.position);
+    state.flags = flags::jumps(entity.jumps);
+    state.details = entity.replicated.details_count;
     if player.gait.grounded() {
         state.flags |= flags::GROUNDED;
     }
@@ -173,6 +172,7 @@ pub(crate) fn replicated(space: &Space, player: &Player) -> EntityState {
     }
     state
 }
+
 /// The yaw that faces along `way`; yaw 0 faces −z.
 pub(crate) fn yaw_towards(way: Vec3) -> Angle {
     Angle::from_radians(libm::atan2f(-way.x, -way.z))

@@ -1,13 +1,13 @@
 //! Interest management: what is replicated to which client, how often, and in
 //! how many bytes.
 //!
-//! [`cells`] stores the world as cells with versions; a change is encoded once
-//! for all clients that have the same version of a cell. [`visible_cells`]
-//! determines which cells a client sees, [`view`] what it has of them and what
-//! to send next, [`json_view`] the same for JSON clients, [`budget`] in how
-//! many bytes, [`introductions`] what else it must receive about what it sees.
-//! The cost of a tick grows with what is visible, not with entities times
-//! clients.
+//! [`replication`] collects the changes of a tick into [`cells`], which have
+//! versions; a change is encoded once for all clients that have the same version
+//! of a cell. [`visible_cells`] determines which cells a client sees, [`view`]
+//! what it has of them and what to send next, [`json_view`] the same for JSON
+//! clients, [`budget`] in how many bytes, [`introductions`] what else it must
+//! receive about what it sees. The cost of a tick grows with what is visible,
+//! not with entities times clients.
 
 mod budget;
 pub(crate) mod cells;

@@ -138,9 +138,10 @@ impl Replication {
             cells.update(&shown, entity.position, relevance);
         });
         for player in space.online() {
-            let character = characters::replicated(space, player);
-            let feet = space.feet_of(player);
-            self.cells.update(&character, feet, Relevance::Near);
+            if let Some(entity) = space.entities.get(player.entity) {
+                let character = characters::replicated(player, entity);
+                cells.update(&character, entity.position, Relevance::Near);
+            }
         }
         self.cells.commit(space.tick);
     }

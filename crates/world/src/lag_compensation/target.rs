@@ -63,11 +63,10 @@ pub(crate) fn view_delay(space: &Space, player: &Player, by_input: bool) -> u32 
     behind.min(u64::from(most)) as u32
 }
 
-/// The additional delay with which a shooter sees a distant target, because
-/// it is updated less often.
-pub(crate) fn extra_delay(space: &Space, target: u32, shooter: &Player) -> u32 {
+/// The additional delay with which a shooter, whose character is at `eye`, sees
+/// a distant target, because it is updated less often.
+pub(crate) fn extra_delay(space: &Space, target: u32, (shooter, eye): (&Player, Vec3)) -> u32 {
     let entity = space.entities.get(target);
-    let eye = space.feet_of(shooter);
     let ticks = entity.map_or(0.0, |entity| space.updates.lag_ticks(entity, shooter, eye));
     (ticks * PER_TICK as f32) as u32
 }

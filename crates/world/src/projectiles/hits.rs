@@ -81,6 +81,7 @@ impl Targets {
     ) -> Option<Met> {
         let age = space.tick.saturating_sub(shot.born_tick);
         let shooter = shot.shooter.and_then(|number| space.players.get(&number));
+        let shooter = shooter.map(|shooter| (shooter, space.feet_of(shooter)));
         let wide = space.params.radius + shot.params.radius;
         for leg in legs.iter() {
             let mut first: Option<(f32, Met)> = None;
