@@ -49,10 +49,8 @@ pub fn rated_routes() -> OpenApiRouter<Platform> {
     responses(
         (status = 204),
         (status = 400, body = ErrorBody, description = "The name is not yours"),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Wrong password, or the caller used an API key"),
         (status = 409, body = ErrorBody, description = "This is the last admin account"),
-        (status = 429, body = ErrorBody),
         (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
     )
 )]

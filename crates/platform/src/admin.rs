@@ -7,7 +7,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use sqlx::Row;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -17,7 +16,7 @@ use crate::cleanup;
 use crate::community::accounts::sessions::unknown_session;
 use crate::community::auth::Admin;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiPath, ApiQuery};
 use crate::core::paging::PageQuery;
@@ -41,8 +40,6 @@ pub fn routes() -> OpenApiRouter<Platform> {
     params(PageQuery),
     responses(
         (status = 200, body = ServerList),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
     )
 )]
@@ -79,8 +76,6 @@ pub struct StopQuery {
     params(("id" = String, Path, description = "Id of the server or of its world"), StopQuery),
     responses(
         (status = 202, description = "The server is stopping"),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
         (status = 404, body = ErrorBody, description = "No such server"),
     )
@@ -112,14 +107,17 @@ pub async fn stop_server(
     }
 }
 
+from_row!(SessionInfo {
+    session_id: "token_sha256", client_id: "user_id", username, kind, device,
+    created_at => rfc3339, expires_at => rfc3339
+});
+
 /// Valid sessions of all users, newest first.
 #[utoipa::path(
     get, path = "/admin/sessions", tag = "admin", security(("bearer" = [])),
     params(PageQuery),
     responses(
         (status = 200, body = SessionList),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
     )
 )]
@@ -135,7 +133,7 @@ pub async fn sessions(
             .bind(now)
             .fetch_one(&platform.core.db)
             .await?;
-    let rows = sqlx::query(
+    let sessions = sqlx::query_as(
         "SELECT s.token_sha256, u.user_id, u.username, u.kind, s.device, s.created_at, s.expires_at
          FROM sessions s JOIN users u ON u.user_id = s.user_id WHERE s.expires_at > $1
          ORDER BY s.created_at DESC, s.token_sha256 LIMIT $2 OFFSET $3",
@@ -145,20 +143,6 @@ pub async fn sessions(
     .bind(page.offset())
     .fetch_all(&platform.core.db)
     .await?;
-    let sessions = rows
-        .iter()
-        .map(|row| {
-            Ok(SessionInfo {
-                session_id: row.try_get("token_sha256")?,
-                client_id: row.try_get("user_id")?,
-                username: row.try_get("username")?,
-                kind: row.try_get("kind")?,
-                device: row.try_get("device")?,
-                created_at: rfc3339(row.try_get("created_at")?),
-                expires_at: rfc3339(row.try_get("expires_at")?),
-            })
-        })
-        .collect::<Result<_, sqlx::Error>>()?;
     Ok(Json(SessionList {
         sessions,
         total: to_u32(total),
@@ -173,7 +157,6 @@ pub async fn sessions(
     params(("session_id" = String, Path)),
     responses(
         (status = 204),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
         (status = 404, body = ErrorBody, description = "No such session"),
     )
@@ -199,7 +182,6 @@ pub async fn end_session(
     post, path = "/admin/cleanup", tag = "admin", security(("bearer" = [])),
     responses(
         (status = 200, body = CleanupReport),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
     )
 )]

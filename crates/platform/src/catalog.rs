@@ -47,8 +47,6 @@ use crate::core::ids;
 use crate::core::{Core, Provides};
 use crate::fleet::Fleet;
 
-use uploads::Uploads;
-
 /// Packages that are unpacked and checked at the same time.
 const CONCURRENT_UPLOADS_MAX: usize = 2;
 
@@ -64,7 +62,6 @@ pub struct Catalog {
     derived: DerivedBlobs,
     pub cache: CatalogCache,
     pub recorder: Recorder,
-    uploads: Uploads,
     upload_permits: Semaphore,
     default_game: Mutex<Option<String>>,
 }
@@ -87,7 +84,6 @@ impl Catalog {
             derived: DerivedBlobs::default(),
             cache: CatalogCache::default(),
             recorder: Recorder::default(),
-            uploads: Uploads::default(),
             upload_permits: Semaphore::new(CONCURRENT_UPLOADS_MAX),
         }
     }

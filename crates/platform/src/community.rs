@@ -16,7 +16,7 @@ use self::accounts::Attempts;
 use self::accounts::identity::Identity;
 use self::accounts::links::SignInLinks;
 use self::accounts::passwords::Hasher;
-use self::expulsions::Expulsions;
+use self::expulsions::{Expulsions, LocalExpulsions};
 use crate::core::Core;
 
 /// The services of this layer.
@@ -28,7 +28,7 @@ pub struct Community {
     pub passwords: Hasher,
     /// The trusted issuer of identities, if there is one.
     pub identity: Option<Identity>,
-    pub expulsions: Expulsions,
+    pub expulsions: Box<dyn Expulsions>,
 }
 
 impl Community {
@@ -41,7 +41,7 @@ impl Community {
             sign_in_links: SignInLinks::default(),
             passwords: Hasher::default(),
             identity: identity.map(Identity::new).transpose()?,
-            expulsions: Expulsions::default(),
+            expulsions: Box::new(LocalExpulsions::default()),
             core,
         })
     }

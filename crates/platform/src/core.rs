@@ -9,6 +9,7 @@ pub mod error;
 pub mod extract;
 pub mod ids;
 pub mod limits;
+pub mod locks;
 pub mod metrics;
 pub mod names;
 pub mod notifier;
@@ -28,6 +29,7 @@ use sqlx::AnyPool;
 use self::blobs::BlobStore;
 use self::clock::Clock;
 use self::limits::RateLimiter;
+use self::locks::Locks;
 use self::metrics::Metrics;
 use self::settings::Settings;
 use self::write_health::WriteHealth;
@@ -38,6 +40,8 @@ pub struct Core {
     pub clock: Clock,
     pub db: AnyPool,
     pub blobs: BlobStore,
+    /// Locks that instances would share.
+    pub locks: Box<dyn Locks>,
     pub metrics: Metrics,
     /// Whether the database stores writes.
     pub write_health: Arc<WriteHealth>,

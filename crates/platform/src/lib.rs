@@ -4,6 +4,11 @@
 //! [`routes`] lists its HTTP routes. [`fleet`] starts and supervises game servers through a
 //! [`fleet::Launcher`] that the binary provides. Nothing here simulates: a world is a database row,
 //! a process and a ticket.
+//!
+//! A module imports only from layers below its own. The lowest first: `core` (database, clock,
+//! limits), `community` (people), `fleet` (processes), `catalog` (games), `worlds`, `spells`; above
+//! them what concerns several layers: moderation, administration, Socket.IO. The services of a layer
+//! are one struct, which is the state of its routes; [`platform`] creates and connects them.
 #![forbid(unsafe_code)]
 
 mod account_deletion;

@@ -7,7 +7,7 @@ use axum::routing::get;
 use bytes::Bytes;
 use utoipa::OpenApi;
 use utoipa::openapi::content::ContentBuilder;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -55,6 +55,8 @@ const ANYWHERE: [(&str, &str); 5] = [
         "The database or file storage is unavailable; see Retry-After",
     ),
 ];
+/// Additional response of operations that require a token.
+const WITH_TOKEN: (&str, &str) = ("401", "The token is missing or invalid");
 /// Additional responses of operations with a body.
 const WITH_BODY: [(&str, &str); 2] = [
     ("413", "The body is too large for this operation"),
@@ -108,7 +110,10 @@ fn complete(document: &mut utoipa::openapi::OpenApi) {
             };
             operation.operation_id = Some(operation_id(method, path));
             let body = operation.request_body.iter().flat_map(|_| WITH_BODY);
-            for (status, text) in ANYWHERE.into_iter().chain(body) {
+            let ways = operation.security.as_ref();
+            let secured = ways.is_some_and(|ways| !ways.contains(&SecurityRequirement::default()));
+            let token = secured.then_some(WITH_TOKEN);
+            for (status, text) in ANYWHERE.into_iter().chain(body).chain(token) {
                 let responses = &mut operation.responses.responses;
                 responses
                     .entry(status.to_owned())

@@ -15,6 +15,7 @@ use crate::core::blobs::{BlobLocation, BlobStore};
 use crate::core::clock::Clock;
 use crate::core::db::{self, OpenDatabaseError};
 use crate::core::limits::RateLimiter;
+use crate::core::locks::LocalLocks;
 use crate::core::metrics::Metrics;
 use crate::core::settings::Settings;
 use crate::core::sockets::Sockets;
@@ -163,6 +164,7 @@ impl Platform {
         fleet.adopt_running_servers().await?;
         let core = Arc::new(Core {
             rates: RateLimiter::new(&settings.limits),
+            locks: Box::new(LocalLocks::default()),
             metrics: Metrics::default(),
             write_health: Arc::<WriteHealth>::default(),
             clock: parts.clock,

@@ -17,13 +17,12 @@ pub mod saves;
 pub mod scripts;
 mod state;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use frolic_protocol::signature::ManifestSigner;
 use sqlx::any::AnyRow;
-use sqlx::{AnyPool, FromRow as _, Row};
+use sqlx::{AnyPool, FromRow, Row};
 
 use self::console::Consoles;
 use self::datastore::reservations::Reservations;
@@ -78,7 +77,6 @@ pub struct Worlds {
     newcomers: Newcomers,
     sockets: Arc<Semaphore>,
     socket_rates: RateLimiter,
-    game_locks: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Worlds {
@@ -98,7 +96,6 @@ impl Worlds {
             newcomers: Newcomers::new(limits.proxied_newcomers_max),
             sockets: Arc::new(Semaphore::new(limits.proxied_sockets_max)),
             socket_rates: RateLimiter::new(limits),
-            game_locks: Mutex::default(),
             community: catalog.community.clone(),
             fleet: catalog.fleet.clone(),
             core,
@@ -108,14 +105,6 @@ impl Worlds {
             port,
             tls,
         }
-    }
-
-    /// The lock under which worlds of one game are created. Only existing games get one, so there
-    /// are never more locks than games.
-    fn game_lock(&self, game_id: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let locks = self.game_locks.lock();
-        let mut locks = locks.unwrap_or_else(PoisonError::into_inner);
-        locks.entry(game_id.to_owned()).or_default().clone()
     }
 
     /// Permission for one more proxied connection.
@@ -264,12 +253,10 @@ async fn find_by(
     value: &str,
 ) -> Result<Option<WorldRow>, sqlx::Error> {
     let query = format!("SELECT {COLUMNS} FROM worlds WHERE {column} = $1");
-    sqlx::query(sqlx::AssertSqlSafe(query))
+    sqlx::query_as(sqlx::AssertSqlSafe(query))
         .bind(value)
         .fetch_optional(db)
-        .await?
-        .map(|row| WorldRow::read(&row))
-        .transpose()
+        .await
 }
 
 /// Public worlds, the fullest first.
@@ -282,14 +269,11 @@ pub async fn public(worlds: &Worlds) -> Result<Vec<WorldInfo>, sqlx::Error> {
            (SELECT game_id FROM games WHERE visibility = 'public')
          ORDER BY player_count DESC, updated_at DESC, world_id LIMIT $1"
     );
-    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+    let rows: Vec<WorldRow> = sqlx::query_as(sqlx::AssertSqlSafe(query))
         .bind(LIST_MAX)
         .fetch_all(&worlds.core.db)
         .await?;
-    let infos = rows.iter();
-    infos
-        .map(|row| Ok(WorldRow::read(row)?.info(worlds)))
-        .collect()
+    Ok(rows.into_iter().map(|row| row.info(worlds)).collect())
 }
 
 /// Stores that a world runs another version of its game.
@@ -335,13 +319,12 @@ pub async fn persistent_of_game(
         "SELECT {COLUMNS} FROM worlds WHERE game_id = $1 AND persistent = 1 AND private = 0
            AND channel = $2 ORDER BY updated_at DESC, world_id LIMIT $3"
     );
-    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+    sqlx::query_as(sqlx::AssertSqlSafe(query))
         .bind(game_id)
         .bind(channel.name())
         .bind(LIST_MAX)
         .fetch_all(db)
-        .await?;
-    rows.iter().map(WorldRow::read).collect()
+        .await
 }
 
 /// Marks a world as used, so that the cleanup does not delete it.
@@ -390,8 +373,8 @@ pub fn unknown_room() -> ApiError {
     ApiError::not_found("room_not_found", "there is no room with this code")
 }
 
-impl WorldRow {
-    fn read(row: &AnyRow) -> Result<Self, sqlx::Error> {
+impl FromRow<'_, AnyRow> for WorldRow {
+    fn from_row(row: &AnyRow) -> Result<Self, sqlx::Error> {
         Ok(Self {
             spec: WorldSpec::from_row(row)?,
             seed: row.try_get::<i64, _>("seed")?.cast_unsigned(),
@@ -405,7 +388,9 @@ impl WorldRow {
             updated_at: row.try_get("updated_at")?,
         })
     }
+}
 
+impl WorldRow {
     /// Whether this user owns the world.
     pub fn is_owned_by(&self, user_id: &str) -> bool {
         !user_id.is_empty() && self.owner_id == user_id

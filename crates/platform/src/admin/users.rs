@@ -5,8 +5,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use sqlx::Row;
-use sqlx::any::AnyRow;
 
 use crate::Platform;
 use crate::api::{ErrorBody, GiveRoleRequest, NewPassword, RoleName, UserInfo, UserList};
@@ -15,7 +13,7 @@ use crate::community::accounts::sessions;
 use crate::community::auth::Admin;
 use crate::community::auth::Role;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
 use crate::core::ids;
@@ -24,6 +22,11 @@ use crate::core::paging::{PER_PAGE, Page};
 const QUERY_CHARS_MAX: usize = 64;
 const SELECT: &str = "SELECT u.user_id, u.username, u.kind, u.role, u.created_at, u.last_seen_at,
        (SELECT COUNT(*) FROM games g WHERE g.creator_id = u.user_id) AS games FROM users u";
+
+from_row!(UserInfo {
+    client_id: "user_id", username, kind, role, games => to_u32, created_at => rfc3339,
+    last_seen_at => rfc3339
+});
 
 impl From<RoleName> for Role {
     fn from(name: RoleName) -> Self {
@@ -64,8 +67,6 @@ pub struct UsersQuery {
     params(UsersQuery),
     responses(
         (status = 200, body = UserList),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
     )
 )]
@@ -95,7 +96,7 @@ pub async fn list(
         .await?;
     let select =
         format!("{SELECT} WHERE {filter} ORDER BY u.created_at DESC, u.user_id LIMIT $4 OFFSET $5");
-    let rows = sqlx::query(sqlx::AssertSqlSafe(select))
+    let users = sqlx::query_as(sqlx::AssertSqlSafe(select))
         .bind(like_pattern(&typed))
         .bind(typed.trim())
         .bind(role.unwrap_or_default())
@@ -104,7 +105,7 @@ pub async fn list(
         .fetch_all(&platform.core.db)
         .await?;
     Ok(Json(UserList {
-        users: rows.iter().map(user_info).collect::<Result<_, _>>()?,
+        users,
         total: to_u32(total),
         page: page.page,
         per_page: page.per_page,
@@ -118,8 +119,6 @@ pub async fn list(
     request_body = GiveRoleRequest,
     responses(
         (status = 200, body = UserInfo),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
         (status = 404, body = ErrorBody, description = "No such account"),
         (status = 409, body = ErrorBody, description = "The role was changed by another request, or this is the last admin"),
@@ -145,13 +144,12 @@ pub async fn give_role(
     .bind(was.unwrap_or_default())
     .execute(&mut *transaction)
     .await?;
-    let row = sqlx::query(sqlx::AssertSqlSafe(format!(
+    let user: Option<UserInfo> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
         "{SELECT} WHERE u.user_id = $1"
     )))
     .bind(&user_id)
     .fetch_optional(&mut *transaction)
     .await?;
-    let user = row.as_ref().map(user_info).transpose()?;
     let user = user
         .filter(|user| user.kind == "account")
         .ok_or_else(unknown_account)?;
@@ -180,7 +178,6 @@ pub async fn give_role(
     params(("user_id" = String, Path)),
     responses(
         (status = 200, body = NewPassword),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Not an admin"),
         (status = 404, body = ErrorBody, description = "No such account"),
         (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
@@ -215,18 +212,6 @@ pub async fn reset_password(
     transaction.commit().await?;
     tracing::info!(by = admin.name(), user_id, "password reset");
     Ok(Json(NewPassword { password }))
-}
-
-fn user_info(row: &AnyRow) -> Result<UserInfo, sqlx::Error> {
-    Ok(UserInfo {
-        client_id: row.try_get("user_id")?,
-        username: row.try_get("username")?,
-        kind: row.try_get("kind")?,
-        role: row.try_get("role")?,
-        games: to_u32(row.try_get("games")?),
-        created_at: rfc3339(row.try_get("created_at")?),
-        last_seen_at: rfc3339(row.try_get("last_seen_at")?),
-    })
 }
 
 fn unknown_account() -> ApiError {

@@ -126,8 +126,7 @@ pub struct FilesQuery {
     params(("id" = String, Path, description = "Game id"), FilesQuery),
     responses(
         (status = 200, body = GameFiles),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -195,8 +194,7 @@ pub struct ThumbnailQuery {
     responses(
         (status = 200, description = "PNG, JPEG or WebP", content_type = "image/*"),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -246,8 +244,7 @@ pub struct CdnQuery {
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream"),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     )
 )]
 pub async fn cdn(
@@ -289,9 +286,8 @@ pub struct DownloadQuery {
     params(("id" = String, Path, description = "Game id"), DownloadQuery),
     responses(
         (status = 200, description = "A `.game` file", content_type = "application/zip"),
-        (status = 400, body = ErrorBody),
         (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]

@@ -103,10 +103,8 @@ fn is_in_share(game_id: &str, revision: &str, user_id: &str, pct: u32) -> bool {
     params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = GameChannels),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -133,11 +131,9 @@ pub async fn show(
     request_body = SetChannel,
     responses(
         (status = 200, body = GameChannels),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody)
+        (status = 409, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -183,11 +179,9 @@ pub async fn set(
     request_body = AtEdition,
     responses(
         (status = 200, body = GameChannels),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody)
+        (status = 409, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]

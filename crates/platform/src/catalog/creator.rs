@@ -29,11 +29,7 @@ const COLUMNS: &str = "g.visibility, g.chosen_visibility, g.published, g.taken_d
 #[utoipa::path(
     get, path = "/api/creator/games", tag = "creator",
     params(PageQuery),
-    responses(
-        (status = 200, body = CreatorGameList),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody)
-    ),
+    responses((status = 200, body = CreatorGameList)),
     security(("bearer" = []))
 )]
 pub async fn games(
@@ -78,10 +74,8 @@ pub async fn games(
     params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = CreatorGame),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]

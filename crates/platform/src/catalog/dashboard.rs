@@ -17,7 +17,7 @@ use crate::api::{
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiPath, ApiQuery};
 
@@ -45,10 +45,8 @@ pub struct DashboardQuery {
     params(("id" = String, Path, description = "Game id"), DashboardQuery),
     responses(
         (status = 200, body = GameDashboard),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -101,6 +99,12 @@ async fn totals(catalog: &Catalog, game_id: &str) -> Result<DashboardTotals, sql
     })
 }
 
+from_row!(DashboardDay {
+    day => date, plays => to_u32, players => to_u32, new_players => to_u32,
+    back_after_1 => to_u32, back_after_7 => to_u32, peak_players => to_u32,
+    script_errors => to_u32
+});
+
 /// Every day of the period, including days without plays.
 async fn days(
     db: &AnyPool,
@@ -110,7 +114,7 @@ async fn days(
 ) -> Result<Vec<DashboardDay>, sqlx::Error> {
     let today = now.div_euclid(DAY_MS);
     let first = today - i64::from(count) + 1;
-    let rows = sqlx::query(
+    let stored: Vec<DashboardDay> = sqlx::query_as(
         "SELECT day, plays, players, new_players, back_after_1, back_after_7, peak_players,
            script_errors FROM game_days WHERE game_id = $1 AND day >= $2 AND day <= $3",
     )
@@ -119,24 +123,8 @@ async fn days(
     .bind(today)
     .fetch_all(db)
     .await?;
-    let mut by_day = HashMap::new();
-    for row in &rows {
-        let figure = |column| Ok::<_, sqlx::Error>(to_u32(row.try_get(column)?));
-        let day: i64 = row.try_get("day")?;
-        by_day.insert(
-            day,
-            DashboardDay {
-                day: date(day),
-                plays: figure("plays")?,
-                players: figure("players")?,
-                new_players: figure("new_players")?,
-                back_after_1: figure("back_after_1")?,
-                back_after_7: figure("back_after_7")?,
-                peak_players: figure("peak_players")?,
-                script_errors: figure("script_errors")?,
-            },
-        );
-    }
+    let named = stored.into_iter().map(|day| (day.day.clone(), day));
+    let mut by_day: HashMap<String, DashboardDay> = named.collect();
     let nothing = |day| DashboardDay {
         day: date(day),
         plays: 0,
@@ -149,7 +137,7 @@ async fn days(
     };
     let days = first..=today;
     Ok(days
-        .map(|day| by_day.remove(&day).unwrap_or_else(|| nothing(day)))
+        .map(|day| by_day.remove(&date(day)).unwrap_or_else(|| nothing(day)))
         .collect())
 }
 

@@ -28,11 +28,9 @@ use crate::core::texts;
     request_body = EditGame,
     responses(
         (status = 200, body = CreatorGame),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody)
+        (status = 409, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -63,11 +61,9 @@ pub async fn edit(
     request_body = AtEdition,
     responses(
         (status = 200, body = CreatorGame),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody)
+        (status = 409, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -122,11 +118,9 @@ pub async fn publish(
     request_body = AtEdition,
     responses(
         (status = 200, body = CreatorGame),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody)
+        (status = 409, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -156,10 +150,8 @@ pub async fn unpublish(
     request_body = FeatureRequest,
     responses(
         (status = 204, description = "Done"),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]

@@ -15,7 +15,7 @@ use crate::api::{
 };
 use crate::catalog::Catalog;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::ApiPath;
 
@@ -82,8 +82,7 @@ impl GameRow {
     responses(
         (status = 200, body = GameDetail),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -191,8 +190,10 @@ pub fn unknown_game() -> ApiError {
     ApiError::not_found("game_not_found", "game not found")
 }
 
+from_row!(GameVersion { version, revision, published_at => rfc3339, notes });
+
 async fn versions(db: &AnyPool, game_id: &str) -> Result<Vec<GameVersion>, sqlx::Error> {
-    let rows = sqlx::query(
+    sqlx::query_as(
         "SELECT version, revision, published_at, notes FROM game_versions
          WHERE game_id = $1 AND released_at > 0
          ORDER BY published_at DESC, revision LIMIT $2",
@@ -200,17 +201,7 @@ async fn versions(db: &AnyPool, game_id: &str) -> Result<Vec<GameVersion>, sqlx:
     .bind(game_id)
     .bind(VERSIONS_SHOWN)
     .fetch_all(db)
-    .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(GameVersion {
-                version: row.try_get("version")?,
-                revision: row.try_get("revision")?,
-                published_at: rfc3339(row.try_get("published_at")?),
-                notes: row.try_get("notes")?,
-            })
-        })
-        .collect()
+    .await
 }
 
 /// Reads [`SUMMARY_COLUMNS`].

@@ -24,9 +24,7 @@ use crate::core::extract::ApiPath;
     params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = LikeState),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -47,9 +45,7 @@ pub async fn like(
     params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = LikeState),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]

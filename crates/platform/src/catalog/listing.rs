@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::TaggedBody;
 use super::cache::{Order, PageKey};
-use crate::api::{ErrorBody, GameList, TagList};
+use crate::api::{GameList, TagList};
 use crate::catalog::Catalog;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiQuery;
@@ -66,7 +66,6 @@ enum Sort {
     responses(
         (status = 200, body = GameList),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 400, body = ErrorBody)
     )
 )]
 pub async fn list(

@@ -48,14 +48,10 @@ const SCREENSHOTS_MAX: usize = 8;
     ),
     responses(
         (status = 201, body = ScreenshotList),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
         (status = 409, body = ErrorBody),
-        (status = 413, body = ErrorBody),
         (status = 422, body = ErrorBody),
-        (status = 429, body = ErrorBody)
     ),
     security(("bearer" = []))
 )]
@@ -106,10 +102,8 @@ pub async fn add_screenshot(
     ),
     responses(
         (status = 200, body = ScreenshotList),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -155,11 +149,9 @@ pub async fn remove_screenshot(
     request_body = ScreenshotOrder,
     responses(
         (status = 200, body = ScreenshotList),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody)
+        (status = 409, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -222,13 +214,9 @@ pub async fn order_screenshots(
     ),
     responses(
         (status = 200, body = CreatorGame),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 413, body = ErrorBody),
         (status = 422, body = ErrorBody),
-        (status = 429, body = ErrorBody)
     ),
     security(("bearer" = []))
 )]
@@ -253,10 +241,8 @@ pub async fn set_thumbnail(
     params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = CreatorGame),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]

@@ -115,13 +115,9 @@ pub struct UploadQuery {
     responses(
         (status = 200, description = "The game has this exact package already", body = PublishResponse),
         (status = 201, body = PublishResponse),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 409, body = ErrorBody),
-        (status = 413, body = ErrorBody),
         (status = 422, description = "`details` is a PackageReport", body = ErrorBody),
-        (status = 429, body = ErrorBody)
     ),
     security(("bearer" = []))
 )]
@@ -151,13 +147,7 @@ pub async fn upload(
         content = Vec<u8>, content_type = "application/octet-stream",
         description = "A `.game` file"
     ),
-    responses(
-        (status = 200, body = ValidationReport),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
-        (status = 413, body = ErrorBody),
-        (status = 429, body = ErrorBody)
-    ),
+    responses((status = 200, body = ValidationReport)),
     security(("bearer" = []))
 )]
 pub async fn validate(

@@ -137,8 +137,7 @@ pub async fn formula() -> Json<RankingFormula> {
     params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = RankingBreakdown),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]

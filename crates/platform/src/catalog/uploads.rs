@@ -3,10 +3,9 @@
 //! The bytes are in a file in the data folder. The row stores how many of them are
 //! valid, so an interrupted part or a restart leaves no corrupt upload.
 
-use std::collections::HashSet;
 use std::io::SeekFrom;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -28,6 +27,7 @@ use crate::core::db::to_u32;
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiBytes, ApiJson, ApiPath, ApiQuery};
 use crate::core::ids;
+use crate::core::locks::LockGuard;
 
 /// Maximum size of a part.
 const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -39,44 +39,16 @@ const KEEP_MS: i64 = 24 * 60 * 60 * 1000;
 /// Maximum number of files per sweep.
 const FILES_SWEPT_MAX: usize = 10_000;
 
-/// The uploads that are currently being written.
-#[derive(Default)]
-pub struct Uploads {
-    busy: Mutex<HashSet<String>>,
-}
-
 /// Exclusive write access to an upload, until dropped.
-struct UploadLock<'a> {
-    uploads: &'a Uploads,
-    upload_id: String,
-}
-
-impl Uploads {
-    fn lock(&self, upload_id: &str) -> Result<UploadLock<'_>, ApiError> {
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        if !busy.insert(upload_id.to_owned()) {
-            return Err(ApiError::new(
-                StatusCode::CONFLICT,
-                "upload_busy",
-                "another part of this upload is being received; send parts one after another",
-            ));
-        }
-        Ok(UploadLock {
-            uploads: self,
-            upload_id: upload_id.to_owned(),
-        })
-    }
-}
-
-impl Drop for UploadLock<'_> {
-    fn drop(&mut self) {
-        let mut busy = self
-            .uploads
-            .busy
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        busy.remove(&self.upload_id);
-    }
+async fn lock(catalog: &Catalog, upload_id: &str) -> Result<LockGuard, ApiError> {
+    let guard = catalog.core.locks.try_lock(format!("upload:{upload_id}"));
+    guard.await.ok_or_else(|| {
+        ApiError::new(
+            StatusCode::CONFLICT,
+            "upload_busy",
+            "another part of this upload is being received; send parts one after another",
+        )
+    })
 }
 
 struct Upload {
@@ -111,12 +83,8 @@ impl Upload {
     request_body = StartUpload,
     responses(
         (status = 201, body = UploadState),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, description = "You are suspended", body = ErrorBody),
         (status = 409, body = ErrorBody),
-        (status = 413, body = ErrorBody),
-        (status = 503, body = ErrorBody)
     ),
     security(("bearer" = []))
 )]
@@ -210,9 +178,7 @@ async fn insert(db: &AnyPool, upload: &Upload, user_id: &str, now: i64) -> Resul
     params(("id" = String, Path, description = "Upload id")),
     responses(
         (status = 200, body = UploadState),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -243,13 +209,9 @@ pub struct PartQuery {
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses(
         (status = 200, body = UploadState),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, description = "You are suspended", body = ErrorBody),
         (status = 404, body = ErrorBody),
         (status = 409, body = ErrorBody),
-        (status = 413, body = ErrorBody),
-        (status = 429, body = ErrorBody)
     ),
     security(("bearer" = []))
 )]
@@ -261,7 +223,7 @@ pub async fn put_part(
     ApiBytes(part): ApiBytes,
 ) -> Result<Json<UploadState>, ApiError> {
     let mut upload = find(&catalog, &upload_id, &session).await?;
-    let _turn = catalog.uploads.lock(&upload_id)?;
+    let _turn = lock(&catalog, &upload_id).await?;
     let received = find(&catalog, &upload_id, &session).await?.received_bytes;
     if query.offset != received {
         return Err(ApiError::new(
@@ -312,13 +274,10 @@ pub async fn put_part(
     responses(
         (status = 200, description = "The game has this exact package already", body = PublishResponse),
         (status = 201, body = PublishResponse),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
         (status = 409, body = ErrorBody),
         (status = 422, description = "`details` is a PackageReport", body = ErrorBody),
-        (status = 429, body = ErrorBody)
     ),
     security(("bearer" = []))
 )]
@@ -328,7 +287,7 @@ pub async fn finish(
     ApiPath(upload_id): ApiPath<String>,
 ) -> Result<(StatusCode, Json<PublishResponse>), ApiError> {
     find(&catalog, &upload_id, &session).await?;
-    let _turn = catalog.uploads.lock(&upload_id)?;
+    let _turn = lock(&catalog, &upload_id).await?;
     let upload = find(&catalog, &upload_id, &session).await?;
     if upload.received_bytes != upload.size_bytes {
         return Err(ApiError::new(
@@ -381,10 +340,8 @@ pub async fn finish(
     params(("id" = String, Path, description = "Upload id")),
     responses(
         (status = 204, description = "Gone"),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody)
+        (status = 409, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]
@@ -394,7 +351,7 @@ pub async fn give_up(
     ApiPath(upload_id): ApiPath<String>,
 ) -> Result<StatusCode, ApiError> {
     find(&catalog, &upload_id, &session).await?;
-    let _turn = catalog.uploads.lock(&upload_id)?;
+    let _turn = lock(&catalog, &upload_id).await?;
     remove(&catalog, &upload_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -410,7 +367,7 @@ pub async fn sweep(catalog: &Catalog, now_ms: i64) -> Result<(), sqlx::Error> {
         .await?;
     for row in &rows {
         let upload_id: String = row.try_get("upload_id")?;
-        let Ok(_turn) = catalog.uploads.lock(&upload_id) else {
+        let Ok(_turn) = lock(catalog, &upload_id).await else {
             continue;
         };
         if let Err(error) = remove(catalog, &upload_id).await {

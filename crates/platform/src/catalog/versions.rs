@@ -75,10 +75,8 @@ pub fn unknown_version() -> ApiError {
     params(("id" = String, Path, description = "Game id"), PageQuery),
     responses(
         (status = 200, body = VersionList),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody)
+        (status = 404, body = ErrorBody),
     ),
     security(("bearer" = []))
 )]

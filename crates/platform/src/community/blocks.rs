@@ -6,7 +6,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use frolic_fleet_api::process::BLOCKS_MAX;
-use sqlx::Row;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -15,7 +14,7 @@ use crate::community::Community;
 use crate::community::auth::Session;
 use crate::community::profiles::unknown_user;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiPath, ApiQuery};
 use crate::core::paging::PageQuery;
@@ -26,10 +25,11 @@ pub fn routes() -> OpenApiRouter<Arc<Community>> {
         .routes(routes!(block, unblock))
 }
 
+from_row!(Block { user_id: "blocked_id", username, blocked_at: "created_at" => rfc3339 });
+
 /// The users you have blocked
 #[utoipa::path(get, path = "/api/blocks", tag = "social", params(PageQuery), security(("bearer" = [])),
-    responses((status = 200, body = BlockList), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody)))]
+    responses((status = 200, body = BlockList)))]
 async fn list(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -40,7 +40,7 @@ async fn list(
         .bind(&session.user_id)
         .fetch_one(&community.core.db)
         .await?;
-    let rows = sqlx::query(
+    let blocks = sqlx::query_as(
         "SELECT b.blocked_id, u.username, b.created_at FROM blocks b
          JOIN users u ON u.user_id = b.blocked_id WHERE b.user_id = $1
          ORDER BY b.created_at DESC, b.blocked_id LIMIT $2 OFFSET $3",
@@ -50,16 +50,6 @@ async fn list(
     .bind(page.offset())
     .fetch_all(&community.core.db)
     .await?;
-    let blocks = rows
-        .iter()
-        .map(|row| {
-            Ok(Block {
-                user_id: row.try_get("blocked_id")?,
-                username: row.try_get("username")?,
-                blocked_at: rfc3339(row.try_get("created_at")?),
-            })
-        })
-        .collect::<Result<_, sqlx::Error>>()?;
     Ok(Json(BlockList {
         blocks,
         total: to_u32(total),
@@ -71,8 +61,7 @@ async fn list(
 /// Block a user: neither reads the other's chat
 #[utoipa::path(put, path = "/api/blocks/{user_id}", tag = "social", security(("bearer" = [])),
     params(("user_id" = String, Path)),
-    responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+    responses((status = 204), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
 async fn block(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -111,15 +100,14 @@ async fn block(
         ));
     }
     let expulsions = &community.expulsions;
-    expulsions.block(&session.user_id, &user_id, tokio::time::Instant::now());
+    expulsions.block(&session.user_id, &user_id).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Unblock a user
 #[utoipa::path(delete, path = "/api/blocks/{user_id}", tag = "social", security(("bearer" = [])),
     params(("user_id" = String, Path)),
-    responses((status = 204, description = "also if the user was not blocked"),
-        (status = 401, body = ErrorBody)))]
+    responses((status = 204, description = "also if the user was not blocked")))]
 async fn unblock(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -131,6 +119,6 @@ async fn unblock(
         .execute(&community.core.db)
         .await?;
     let expulsions = &community.expulsions;
-    expulsions.forget(Some(&session.user_id), &user_id);
+    expulsions.forget(&user_id, Some(&session.user_id)).await;
     Ok(StatusCode::NO_CONTENT)
 }

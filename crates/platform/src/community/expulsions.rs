@@ -2,11 +2,13 @@
 //! disconnect the players concerned.
 
 use std::collections::VecDeque;
+use std::future::ready;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use frolic_fleet_api::process::Expelled;
 use frolic_fleet_api::ticket::TICKET_LIFETIME_S;
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 /// How long an entry is in the list: a ticket issued before the suspension admits its player until
@@ -17,9 +19,21 @@ const LIST_MAX: usize = 256;
 /// Blocks in the list per owner, so that one owner cannot displace the blocks of others.
 const BLOCKS_PER_OWNER_MAX: usize = 16;
 
-/// The most recent suspensions and blocks.
+/// The most recent suspensions and blocks, which instances of the platform would share.
+pub trait Expulsions: Send + Sync {
+    /// Adds a suspended player, or with `owner_id` one whom the owner of worlds has blocked.
+    fn push(&self, player_id: &str, owner_id: Option<&str>, reason: &str) -> BoxFuture<'_, ()>;
+
+    /// Removes a lifted suspension, or with `owner_id` a block.
+    fn forget(&self, player_id: &str, owner_id: Option<&str>) -> BoxFuture<'_, ()>;
+
+    /// The entries to send to game servers now.
+    fn recent(&self) -> BoxFuture<'_, Vec<Expulsion>>;
+}
+
+/// The expulsions of one instance.
 #[derive(Debug, Default)]
-pub struct Expulsions(Mutex<VecDeque<(Instant, Expulsion)>>);
+pub struct LocalExpulsions(Mutex<VecDeque<(Instant, Expulsion)>>);
 
 /// A player who is to be disconnected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,27 +45,45 @@ pub struct Expulsion {
     pub expelled: Expelled,
 }
 
-impl Expulsions {
+impl dyn Expulsions {
     /// Adds a suspended player.
-    pub fn add(&self, player_id: &str, reason: &str, now: Instant) {
-        self.push(None, player_id, reason, now);
+    pub async fn add(&self, player_id: &str, reason: &str) {
+        self.push(player_id, None, reason).await;
     }
 
     /// Adds a player whom the owner of worlds has blocked.
-    pub fn block(&self, owner_id: &str, player_id: &str, now: Instant) {
+    pub async fn block(&self, owner_id: &str, player_id: &str) {
         let reason = "The owner of this world has blocked you.";
-        self.push(Some(owner_id.to_owned()), player_id, reason, now);
+        self.push(player_id, Some(owner_id), reason).await;
+    }
+}
+
+impl Expulsions for LocalExpulsions {
+    fn push(&self, player_id: &str, owner_id: Option<&str>, reason: &str) -> BoxFuture<'_, ()> {
+        self.push_at(
+            owner_id.map(str::to_owned),
+            player_id,
+            reason,
+            Instant::now(),
+        );
+        Box::pin(ready(()))
     }
 
-    /// Removes a lifted suspension, or with `owner_id` a block.
-    pub fn forget(&self, owner_id: Option<&str>, player_id: &str) {
+    fn forget(&self, player_id: &str, owner_id: Option<&str>) -> BoxFuture<'_, ()> {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         list.retain(|(_, one)| {
             one.owner_id.as_deref() != owner_id || one.expelled.player_id != player_id
         });
+        Box::pin(ready(()))
     }
 
-    fn push(&self, owner_id: Option<String>, player_id: &str, reason: &str, now: Instant) {
+    fn recent(&self) -> BoxFuture<'_, Vec<Expulsion>> {
+        Box::pin(ready(self.recent_at(Instant::now())))
+    }
+}
+
+impl LocalExpulsions {
+    fn push_at(&self, owner_id: Option<String>, player_id: &str, reason: &str, now: Instant) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         list.retain(|(at, one)| {
             let replaced = one.owner_id == owner_id && one.expelled.player_id == player_id;
@@ -80,8 +112,7 @@ impl Expulsions {
         list.push_back((now, expulsion));
     }
 
-    /// The entries to send to game servers now.
-    pub fn recent(&self, now: Instant) -> Vec<Expulsion> {
+    fn recent_at(&self, now: Instant) -> Vec<Expulsion> {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         list.retain(|(at, _)| now.duration_since(*at) < LIST_DURATION);
         list.iter().map(|(_, one)| one.clone()).collect()
@@ -92,48 +123,58 @@ impl Expulsions {
 mod tests {
     use super::*;
 
+    impl LocalExpulsions {
+        fn add(&self, player_id: &str, reason: &str, now: Instant) {
+            self.push_at(None, player_id, reason, now);
+        }
+
+        fn block(&self, owner_id: &str, player_id: &str, now: Instant) {
+            self.push_at(Some(owner_id.to_owned()), player_id, "blocked", now);
+        }
+    }
+
     #[test]
     fn suspensions_are_listed_for_a_while_and_a_bounded_number() {
-        let list = Expulsions::default();
+        let list = LocalExpulsions::default();
         let now = Instant::now();
         for n in 0..1000 {
             list.add(&format!("user_{n}"), "because", now);
         }
-        let recent = list.recent(now);
+        let recent = list.recent_at(now);
         assert_eq!(recent.len(), LIST_MAX);
         assert_eq!(recent[LIST_MAX - 1].expelled.player_id, "user_999");
-        assert!(list.recent(now + LIST_DURATION).is_empty());
+        assert!(list.recent_at(now + LIST_DURATION).is_empty());
     }
 
     #[test]
     fn blocks_do_not_displace_suspensions() {
-        let list = Expulsions::default();
+        let list = LocalExpulsions::default();
         let now = Instant::now();
         list.add("user_eve", "because", now);
         for n in 0..1000 {
             list.block(&format!("owner_{n}"), "user_ben", now);
         }
-        let recent = list.recent(now);
+        let recent = list.recent_at(now);
         assert_eq!(recent.len(), LIST_MAX);
         assert_eq!(recent[0].expelled.player_id, "user_eve");
         for n in 0..LIST_MAX {
             list.add(&format!("user_{n}"), "because", now);
         }
         list.block("owner_1", "user_ben", now);
-        let recent = list.recent(now);
+        let recent = list.recent_at(now);
         assert_eq!(recent.len(), LIST_MAX);
         assert!(recent.iter().all(|one| one.owner_id.is_none()));
     }
 
     #[test]
     fn an_owner_has_a_bounded_number_of_blocks_in_the_list() {
-        let list = Expulsions::default();
+        let list = LocalExpulsions::default();
         let now = Instant::now();
         list.block("owner_ada", "user_eve", now);
         for n in 0..100 {
             list.block("owner_cy", &format!("user_{n}"), now);
         }
-        let recent = list.recent(now);
+        let recent = list.recent_at(now);
         assert_eq!(recent.len(), 1 + BLOCKS_PER_OWNER_MAX);
         assert_eq!(recent[0].owner_id.as_deref(), Some("owner_ada"));
         assert_eq!(recent[BLOCKS_PER_OWNER_MAX].expelled.player_id, "user_99");
@@ -141,37 +182,37 @@ mod tests {
 
     #[test]
     fn a_repeated_entry_replaces_the_earlier_one() {
-        let list = Expulsions::default();
+        let list = LocalExpulsions::default();
         let now = Instant::now();
         let later = now + Duration::from_secs(10);
         for at in [now, later] {
             list.add("user_eve", "because", at);
             list.block("user_ada", "user_eve", at);
         }
-        assert_eq!(list.recent(later).len(), 2);
-        assert_eq!(list.recent(now + LIST_DURATION).len(), 2);
+        assert_eq!(list.recent_at(later).len(), 2);
+        assert_eq!(list.recent_at(now + LIST_DURATION).len(), 2);
     }
 
     #[test]
     fn a_suspension_is_sent_until_older_tickets_have_expired() {
-        let list = Expulsions::default();
+        let list = LocalExpulsions::default();
         let now = Instant::now();
         list.add("user_eve", "because", now);
         let last_entry = now + Duration::from_secs(TICKET_LIFETIME_S + 5);
-        assert_eq!(list.recent(last_entry).len(), 1);
+        assert_eq!(list.recent_at(last_entry).len(), 1);
     }
 
-    #[test]
-    fn a_lifted_suspension_is_sent_no_more_and_leaves_blocks() {
-        let list = Expulsions::default();
+    #[tokio::test]
+    async fn a_lifted_suspension_is_sent_no_more_and_leaves_blocks() {
+        let list = LocalExpulsions::default();
         let now = Instant::now();
         list.add("user_eve", "because", now);
         list.block("user_ada", "user_eve", now);
-        list.forget(None, "user_eve");
-        let recent = list.recent(now);
+        list.forget("user_eve", None).await;
+        let recent = list.recent_at(now);
         assert_eq!(recent.len(), 1);
         assert_eq!(recent[0].owner_id.as_deref(), Some("user_ada"));
-        list.forget(Some("user_ada"), "user_eve");
-        assert!(list.recent(now).is_empty());
+        list.forget("user_eve", Some("user_ada")).await;
+        assert!(list.recent_at(now).is_empty());
     }
 }

@@ -99,6 +99,11 @@ pub fn rule(id: &str) -> Rule {
     }
 }
 
+/// The title of a rule.
+pub fn title(id: &str) -> String {
+    rule(id).title
+}
+
 /// Rejects unknown rules.
 ///
 /// # Errors

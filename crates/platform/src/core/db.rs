@@ -8,6 +8,7 @@
 mod error_kind;
 mod migrations;
 mod postgres;
+mod rows;
 mod sqlite;
 mod transaction;
 
@@ -18,6 +19,7 @@ use sqlx::any::AnyPoolOptions;
 use sqlx::{Any, AnyPool, Executor, Transaction};
 
 pub(crate) use error_kind::DbErrorKind;
+pub(crate) use rows::{flag, from_row, json, non_empty};
 pub(crate) use transaction::{Committed, begin};
 
 /// Enough for readers beside SQLite's single writer.

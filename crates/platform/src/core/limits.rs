@@ -1,9 +1,7 @@
 //! Rate limits, request timeouts and security headers.
 
-use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use frolic_protocol::token_bucket::{RateLimit, TokenBucket};
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::core::Core;
@@ -34,14 +33,24 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; script-src 'self' 'wa
     font-src 'self' data:; connect-src 'self' ws: wss: https:; worker-src 'self' blob:; \
     object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
 
-/// Token buckets by key, a limited number of them.
-pub struct Buckets<K> {
-    limit: RateLimit,
-    since: Instant,
-    buckets: Mutex<HashMap<K, TokenBucket>>,
+/// Token buckets of one kind, by key, which instances of the platform would share.
+pub trait Buckets: Send + Sync {
+    /// Takes one token of `key`; the limit is multiplied by `factor`. Fails with the time until the
+    /// next token is available.
+    fn take(&self, key: String, factor: f64, now: Instant) -> BoxFuture<'_, Result<(), Duration>>;
+
+    /// Refills the bucket of `key`.
+    fn reset<'a>(&'a self, key: &'a str) -> BoxFuture<'a, ()>;
 }
 
-impl<K: Eq + Hash> Buckets<K> {
+/// A limited number of buckets within one instance.
+pub struct LocalBuckets {
+    limit: RateLimit,
+    since: Instant,
+    buckets: Mutex<HashMap<String, TokenBucket>>,
+}
+
+impl LocalBuckets {
     pub fn new(limit: RateLimit) -> Self {
         Self {
             limit,
@@ -50,11 +59,7 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// Takes one token of `key`; the limit is multiplied by `factor`.
-    ///
-    /// # Errors
-    /// The time until the next token is available.
-    pub fn take(&self, key: K, factor: f64, now: Instant) -> Result<(), Duration> {
+    fn take_now(&self, key: String, factor: f64, now: Instant) -> Result<(), Duration> {
         let now_s = now.saturating_duration_since(self.since).as_secs_f64();
         let mut buckets = self.lock();
         if buckets.len() >= BUCKETS_MAX {
@@ -73,41 +78,45 @@ impl<K: Eq + Hash> Buckets<K> {
         taken.map_err(Duration::from_secs_f64)
     }
 
-    /// Refills the bucket of `key`.
-    pub fn reset<Q: Eq + Hash + ?Sized>(&self, key: &Q)
-    where
-        K: Borrow<Q>,
-    {
-        self.lock().remove(key);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, TokenBucket>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, TokenBucket>> {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+impl Buckets for LocalBuckets {
+    fn take(&self, key: String, factor: f64, now: Instant) -> BoxFuture<'_, Result<(), Duration>> {
+        Box::pin(std::future::ready(self.take_now(key, factor, now)))
+    }
+
+    fn reset<'a>(&'a self, key: &'a str) -> BoxFuture<'a, ()> {
+        self.lock().remove(key);
+        Box::pin(std::future::ready(()))
+    }
+}
+
 /// Token buckets per client network.
-pub struct RateLimiter(Buckets<IpAddr>);
+pub struct RateLimiter(Box<dyn Buckets>);
 
 impl RateLimiter {
     pub fn new(settings: &LimitSettings) -> Self {
-        Self(Buckets::new(RateLimit {
+        Self(Box::new(LocalBuckets::new(RateLimit {
             burst: f64::from(settings.rate_burst.max(1)),
             per_s: settings.rate_per_s.max(0.001),
-        }))
+        })))
     }
 
     /// Takes one token of `address`.
     ///
     /// # Errors
     /// The time until the next token is available.
-    pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
+    pub async fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let factor = if address.is_loopback() {
             LOCAL_FACTOR
         } else {
             1.0
         };
-        self.0.take(network_of(address), factor, now)
+        let network = network_of(address).to_string();
+        self.0.take(network, factor, now).await
     }
 }
 
@@ -169,7 +178,7 @@ pub async fn limit_rate(
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     if let Some(ConnectInfo(peer)) = peer {
         let address = client_address(peer.ip(), request.headers());
-        if let Err(wait) = core.rates.take(address, Instant::now()) {
+        if let Err(wait) = core.rates.take(address, Instant::now()).await {
             core.metrics.rate_limited.add(1);
             return Err(ApiError::rate_limited(wait.as_secs() + 1));
         }
@@ -247,30 +256,37 @@ mod tests {
         })
     }
 
-    #[test]
-    fn a_bucket_empties_and_refills() {
+    #[tokio::test]
+    async fn a_bucket_empties_and_refills() {
         let (limiter, now) = (limiter(), Instant::now());
         let address = IpAddr::from([10, 0, 0, 1]);
-        assert!(limiter.take(address, now).is_ok());
-        assert!(limiter.take(address, now).is_ok());
-        assert_eq!(limiter.take(address, now), Err(Duration::from_secs(1)));
-        assert!(limiter.take(IpAddr::from([10, 0, 0, 2]), now).is_ok());
-        assert!(limiter.take(address, now + Duration::from_secs(1)).is_ok());
+        assert!(limiter.take(address, now).await.is_ok());
+        assert!(limiter.take(address, now).await.is_ok());
+        assert_eq!(
+            limiter.take(address, now).await,
+            Err(Duration::from_secs(1))
+        );
+        assert!(limiter.take(IpAddr::from([10, 0, 0, 2]), now).await.is_ok());
+        assert!(
+            limiter
+                .take(address, now + Duration::from_secs(1))
+                .await
+                .is_ok()
+        );
     }
 
-    #[test]
-    fn a_network_counts_as_one_and_this_machine_as_many() {
+    #[tokio::test]
+    async fn a_network_counts_as_one_and_this_machine_as_many() {
         let (limiter, now) = (limiter(), Instant::now());
-        let taken =
-            |addresses: [&str; 3]| addresses.map(|a| limiter.take(a.parse().unwrap(), now).is_ok());
-        assert_eq!(
-            taken(["fd00::1", "fd00::2", "fd00::3"]),
-            [true, true, false]
-        );
+        for (address, expected) in [("fd00::1", true), ("fd00::2", true), ("fd00::3", false)] {
+            let taken = limiter.take(address.parse().unwrap(), now).await;
+            assert_eq!(taken.is_ok(), expected, "{address}");
+        }
         let local = IpAddr::from([127, 0, 0, 1]);
-        let count = (0..100)
-            .filter(|_| limiter.take(local, now).is_ok())
-            .count();
+        let mut count = 0;
+        for _ in 0..100 {
+            count += u32::from(limiter.take(local, now).await.is_ok());
+        }
         assert_eq!(count, 40);
     }
 

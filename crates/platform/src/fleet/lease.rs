@@ -156,7 +156,7 @@ pub async fn players_present(
 ) -> Result<Vec<String>, sqlx::Error> {
     // Players who have left for good have no session. Players who were present when an earlier
     // process ended and have not returned have a much older checkpoint.
-    let rows = sqlx::query(
+    sqlx::query_scalar(
         "SELECT player_id FROM player_checkpoints WHERE world_id = $1 AND session <> ''
            AND saved_at >= (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) - $2
            AND (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) >= $3
@@ -167,6 +167,5 @@ pub async fn players_present(
     .bind(since_ms)
     .bind(RESUMABLE_PLAYERS_MAX)
     .fetch_all(db)
-    .await?;
-    rows.iter().map(|row| row.try_get("player_id")).collect()
+    .await
 }

@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use sqlx::{AnyConnection, AnyPool, Row};
-use tokio::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -55,8 +54,7 @@ impl Verdict {
 /// Decide a report
 #[utoipa::path(post, path = "/api/moderation/reports/{id}/decide", tag = "moderation",
     security(("bearer" = [])), params(("id" = String, Path)), request_body = Decision,
-    responses((status = 200, body = Decided), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+    responses((status = 200, body = Decided), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
         (status = 409, description = "The report was decided in the meantime", body = ErrorBody)))]
 async fn decide(
@@ -248,7 +246,7 @@ impl<'a> ValidatedDecision<'a> {
                     rules::rule(&self.rule).title
                 );
                 let expulsions = &platform.community.expulsions;
-                expulsions.add(&self.report.subject_id, &reason, Instant::now());
+                expulsions.add(&self.report.subject_id, &reason).await;
             }
             Verdict::Takedown if self.report.target_kind == TargetKind::Spell => {
                 spells::forget_everywhere(&platform.spells, &self.report.target_id);
@@ -331,8 +329,7 @@ async fn set_taken_down(
 /// Take a notice back
 #[utoipa::path(post, path = "/api/moderation/notices/{id}/lift", tag = "moderation",
     security(("bearer" = [])), params(("id" = String, Path)), request_body = LiftNotice,
-    responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+    responses((status = 204), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 409, description = "The notice is not in effect", body = ErrorBody)))]
 async fn lift(
     State(platform): State<Platform>,
@@ -381,7 +378,8 @@ impl Revoked {
             .await
             .is_ok()
         {
-            platform.community.expulsions.forget(None, &self.subject_id);
+            let expulsions = &platform.community.expulsions;
+            expulsions.forget(&self.subject_id, None).await;
         }
         catalog::game_changed(&platform.catalog, &self.target_id).await
     }

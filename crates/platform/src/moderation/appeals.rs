@@ -47,8 +47,7 @@ struct AppealQuery {
 /// The queue of appeals
 #[utoipa::path(get, path = "/api/moderation/appeals", tag = "moderation", params(AppealQuery),
     security(("bearer" = [])),
-    responses((status = 200, body = AppealList), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody)))]
+    responses((status = 200, body = AppealList), (status = 403, body = ErrorBody)))]
 async fn list(
     State(platform): State<Platform>,
     _: Moderator,
@@ -101,8 +100,7 @@ fn case(found: notices::NoticeRecord) -> AppealCase {
 /// Decide an appeal
 #[utoipa::path(post, path = "/api/moderation/appeals/{id}/decide", tag = "moderation",
     security(("bearer" = [])), params(("id" = String, Path)), request_body = AppealDecision,
-    responses((status = 200, body = Notice), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+    responses((status = 200, body = Notice), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
         (status = 409, description = "The appeal was decided in the meantime", body = ErrorBody)))]
 async fn decide(

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use sqlx::{AnyConnection, Row};
+use sqlx::AnyConnection;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -11,11 +11,16 @@ use crate::Platform;
 use crate::api::{AuditEntry, AuditLog, ErrorBody, TargetKind};
 use crate::community::rules;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::ApiQuery;
 use crate::core::ids;
 use crate::core::paging::PageQuery;
+
+from_row!(AuditEntry {
+    entry_id, at => rfc3339, actor_name, action, target_kind => TargetKind::from_name, target_id,
+    target_name, rule => rules::title, summary
+});
 
 /// A new log entry.
 pub struct LogRecord<'a> {
@@ -70,8 +75,7 @@ pub async fn write(
 /// The log of moderation actions
 #[utoipa::path(get, path = "/api/moderation/log", tag = "moderation", params(PageQuery),
     security(("bearer" = [])),
-    responses((status = 200, body = AuditLog), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody)))]
+    responses((status = 200, body = AuditLog), (status = 403, body = ErrorBody)))]
 async fn list(
     State(platform): State<Platform>,
     _: Moderator,
@@ -81,30 +85,13 @@ async fn list(
     let total: i64 = sqlx::query_scalar("SELECT COUNT(*) AS total FROM audit_log")
         .fetch_one(&platform.core.db)
         .await?;
-    let rows = sqlx::query(
+    let entries = sqlx::query_as(
         "SELECT entry_id, at, actor_name, action, target_kind, target_id, target_name, rule, summary
          FROM audit_log ORDER BY at DESC, entry_id LIMIT $1 OFFSET $2",
     )
     .bind(page.limit())
     .bind(page.offset())
-    .fetch_all(&platform.core.db)
-    .await?;
-    let entries = rows
-        .iter()
-        .map(|row| {
-            Ok(AuditEntry {
-                entry_id: row.try_get("entry_id")?,
-                at: rfc3339(row.try_get("at")?),
-                actor_name: row.try_get("actor_name")?,
-                action: row.try_get("action")?,
-                target_kind: TargetKind::from_name(row.try_get("target_kind")?),
-                target_id: row.try_get("target_id")?,
-                target_name: row.try_get("target_name")?,
-                rule: rules::rule(row.try_get("rule")?).title,
-                summary: row.try_get("summary")?,
-            })
-        })
-        .collect::<Result<_, sqlx::Error>>()?;
+    .fetch_all(&platform.core.db).await?;
     Ok(Json(AuditLog {
         entries,
         total: to_u32(total),

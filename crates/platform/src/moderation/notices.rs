@@ -43,8 +43,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
 
 /// Your notices
 #[utoipa::path(get, path = "/api/notices", tag = "moderation", params(PageQuery), security(("bearer" = [])),
-    responses((status = 200, body = NoticeList), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody)))]
+    responses((status = 200, body = NoticeList)))]
 async fn list(
     State(platform): State<Platform>,
     session: Session,
@@ -81,7 +80,7 @@ async fn list(
 /// Mark a notice as read
 #[utoipa::path(post, path = "/api/notices/{id}/seen", tag = "moderation", security(("bearer" = [])),
     params(("id" = String, Path)),
-    responses((status = 204), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody)))]
+    responses((status = 204), (status = 404, body = ErrorBody)))]
 async fn see(
     State(platform): State<Platform>,
     session: Session,
@@ -104,8 +103,7 @@ async fn see(
 /// Appeal against a notice, once
 #[utoipa::path(post, path = "/api/notices/{id}/appeal", tag = "moderation", security(("bearer" = [])),
     params(("id" = String, Path)), request_body = NewAppeal,
-    responses((status = 201, body = Appeal), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
+    responses((status = 201, body = Appeal), (status = 404, body = ErrorBody),
         (status = 409, description = "You have appealed already, or the notice is not in effect", body = ErrorBody)))]
 async fn appeal(
     State(platform): State<Platform>,

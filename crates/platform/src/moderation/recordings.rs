@@ -136,7 +136,7 @@ pub fn shown(file: Option<String>, reported_at_ms: i64) -> Option<ReportRecordin
 #[utoipa::path(get, path = "/api/moderation/reports/{id}/recording", tag = "moderation",
     security(("bearer" = [])), params(("id" = String, Path)),
     responses((status = 200, description = "A `.replay` file; may still be growing", content_type = "application/octet-stream"),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 async fn download(
     State(platform): State<Platform>,
     Moderator(moderator): Moderator,

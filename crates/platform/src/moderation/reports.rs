@@ -19,7 +19,7 @@ use crate::api::{
 use crate::community::auth::Session;
 use crate::community::rules;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
 use crate::core::paging::{PER_PAGE, Page, PageQuery};
@@ -60,6 +60,11 @@ pub fn rated_routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(create))
 }
 
+from_row!(OwnReport {
+    report_id, target_kind => TargetKind::from_name, target_name, rule => rules::title,
+    status => ReportStatus::from_name, created_at => rfc3339
+});
+
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
         .routes(routes!(mine))
@@ -72,7 +77,6 @@ pub fn routes() -> OpenApiRouter<Platform> {
     request_body = NewReport,
     responses((status = 201, body = OwnReport),
         (status = 200, description = "You have reported this already", body = OwnReport),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
         (status = 429, description = "Too many requests from your address", body = ErrorBody)))]
 async fn create(
@@ -131,7 +135,7 @@ async fn create(
         };
         audit::write(&mut transaction, now, entry).await?;
     }
-    let row = sqlx::query(
+    let report: Option<OwnReport> = sqlx::query_as(
         "SELECT report_id, target_kind, target_name, rule, status, created_at FROM reports
          WHERE reporter_id = $1 AND target_kind = $2 AND target_id = $3 AND rule = $4 AND status = 'open'
          ORDER BY created_at LIMIT 1",
@@ -143,7 +147,7 @@ async fn create(
     .fetch_optional(&mut *transaction)
     .await?;
     transaction.commit().await?;
-    let row = row.ok_or_else(|| {
+    let report = report.ok_or_else(|| {
         ApiError::new(
             StatusCode::CONFLICT,
             "too_many_reports",
@@ -160,13 +164,12 @@ async fn create(
     } else {
         StatusCode::OK
     };
-    Ok((status, Json(own_report(&row)?)))
+    Ok((status, Json(report)))
 }
 
 /// Your reports and their state
 #[utoipa::path(get, path = "/api/reports", tag = "moderation", params(PageQuery), security(("bearer" = [])),
-    responses((status = 200, body = OwnReportList), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody)))]
+    responses((status = 200, body = OwnReportList)))]
 async fn mine(
     State(platform): State<Platform>,
     session: Session,
@@ -178,7 +181,7 @@ async fn mine(
             .bind(&session.user_id)
             .fetch_one(&platform.core.db)
             .await?;
-    let rows = sqlx::query(
+    let reports = sqlx::query_as(
         "SELECT report_id, target_kind, target_name, rule, status, created_at FROM reports
          WHERE reporter_id = $1 ORDER BY created_at DESC, report_id LIMIT $2 OFFSET $3",
     )
@@ -187,7 +190,6 @@ async fn mine(
     .bind(page.offset())
     .fetch_all(&platform.core.db)
     .await?;
-    let reports = rows.iter().map(own_report).collect::<Result<_, _>>()?;
     Ok(Json(OwnReportList {
         reports,
         total: to_u32(total),
@@ -214,8 +216,7 @@ struct QueueQuery {
 /// The report queue
 #[utoipa::path(get, path = "/api/moderation/reports", tag = "moderation", params(QueueQuery),
     security(("bearer" = [])),
-    responses((status = 200, body = ReportList), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody)))]
+    responses((status = 200, body = ReportList), (status = 403, body = ErrorBody)))]
 async fn queue(
     State(platform): State<Platform>,
     _: Moderator,
@@ -253,8 +254,8 @@ async fn queue(
 /// One report
 #[utoipa::path(get, path = "/api/moderation/reports/{id}", tag = "moderation", security(("bearer" = [])),
     params(("id" = String, Path)),
-    responses((status = 200, body = Report), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = Report), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody)))]
 async fn show(
     State(platform): State<Platform>,
     _: Moderator,
@@ -340,17 +341,6 @@ fn stored_evidence(mut evidence: Evidence) -> Result<String, ApiError> {
 /// Parses stored evidence; invalid parts are dropped.
 pub fn shown_evidence(text: &str) -> Evidence {
     serde_json::from_str(text).unwrap_or_default()
-}
-
-fn own_report(row: &AnyRow) -> Result<OwnReport, sqlx::Error> {
-    Ok(OwnReport {
-        report_id: row.try_get("report_id")?,
-        target_kind: TargetKind::from_name(row.try_get("target_kind")?),
-        target_name: row.try_get("target_name")?,
-        rule: rules::rule(row.try_get("rule")?).title,
-        status: ReportStatus::from_name(row.try_get("status")?),
-        created_at: rfc3339(row.try_get("created_at")?),
-    })
 }
 
 fn report(row: &AnyRow) -> Result<Report, sqlx::Error> {

@@ -193,7 +193,7 @@ async fn handle(
     match message.event.as_str() {
         "world.list" => worlds::list(platform, visitor, data).await,
         "world.create" => {
-            charge_rate_limit(platform, socket)?;
+            charge_rate_limit(platform, socket).await?;
             worlds::create(platform, visitor, data).await
         }
         "world.join" | "join_world" => worlds::join(platform, socket, visitor, data).await,
@@ -201,11 +201,11 @@ async fn handle(
         "world.get" => worlds::get(platform, visitor, data).await,
         "ping" => worlds::ping(platform, visitor).await,
         "spell.create_draft" => {
-            charge_rate_limit(platform, socket)?;
+            charge_rate_limit(platform, socket).await?;
             spells::create_draft(platform, visitor, data).await
         }
         "spell.start_build" => {
-            charge_rate_limit(platform, socket)?;
+            charge_rate_limit(platform, socket).await?;
             spells::start_build(platform, visitor, data).await
         }
         "spell.publish" => spells::publish(platform, visitor, data).await,
@@ -244,13 +244,13 @@ fn is_for_members(event: &str) -> bool {
 }
 
 /// Charges expensive events to the rate limit of the client's address, as logins are.
-fn charge_rate_limit(platform: &Platform, socket: &SocketRef) -> Result<(), ApiError> {
+async fn charge_rate_limit(platform: &Platform, socket: &SocketRef) -> Result<(), ApiError> {
     let extensions = &socket.req_parts().extensions;
     let Some(ConnectInfo(peer)) = extensions.get::<ConnectInfo<SocketAddr>>() else {
         return Ok(());
     };
     let address = client_address(peer.ip(), &socket.req_parts().headers);
-    let taken = platform.core.rates.take(address, Instant::now());
+    let taken = platform.core.rates.take(address, Instant::now()).await;
     taken.map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))
 }
 

@@ -1,20 +1,26 @@
 //! Spell rows: create, find, list.
 
 use frolic_package::spells::is_id;
-use sqlx::any::AnyRow;
-use sqlx::{AnyPool, Row};
+use sqlx::AnyPool;
 
 use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, id_of};
 use super::{must_own, unknown_spell};
 use crate::api::{CreateSpellRequest, DraftCreated, SpellInfo, SpellList};
 use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{flag, from_row, non_empty, to_u32};
 use crate::core::error::ApiError;
 use crate::core::ids;
 use crate::core::paging::Page;
 use crate::core::texts;
 use crate::spells::Spells;
+
+from_row!(SpellInfo {
+    spell_id, display_name, description, created_by, active_draft_rev => non_empty,
+    active_beta_rev => non_empty, active_stable_rev => non_empty,
+    version: "version_count" => to_u32, taken_down => flag, created_at => rfc3339,
+    updated_at => rfc3339
+});
 
 /// Maximum number of spells per user.
 const SPELLS_PER_USER: i64 = 500;
@@ -132,12 +138,10 @@ pub async fn find(db: &AnyPool, spell_id: &str) -> Result<Option<SpellInfo>, sql
         return Ok(None);
     }
     let query = format!("SELECT {COLUMNS} FROM spells WHERE spell_id = $1");
-    sqlx::query(sqlx::AssertSqlSafe(query))
+    sqlx::query_as(sqlx::AssertSqlSafe(query))
         .bind(spell_id)
         .fetch_optional(db)
-        .await?
-        .map(|row| read(&row))
-        .transpose()
+        .await
 }
 
 /// The spell as this user may see it.
@@ -185,7 +189,7 @@ pub async fn list(
         "SELECT {COLUMNS} FROM spells WHERE {condition}
          ORDER BY updated_at DESC, spell_id LIMIT $3 OFFSET $4"
     );
-    let rows = sqlx::query(sqlx::AssertSqlSafe(select))
+    let listed = sqlx::query_as(sqlx::AssertSqlSafe(select))
         .bind(&actor.user_id)
         .bind(&pattern)
         .bind(page.limit())
@@ -193,7 +197,7 @@ pub async fn list(
         .fetch_all(db)
         .await?;
     Ok(SpellList {
-        spells: rows.iter().map(read).collect::<Result<_, _>>()?,
+        spells: listed,
         total: to_u32(total),
         page: page.page,
         per_page: page.per_page,
@@ -212,24 +216,4 @@ fn pattern(query: &str) -> String {
     }
     pattern.push('%');
     pattern
-}
-
-fn read(row: &AnyRow) -> Result<SpellInfo, sqlx::Error> {
-    let revision = |name| {
-        let text: String = row.try_get(name)?;
-        Ok::<_, sqlx::Error>(Some(text).filter(|text| !text.is_empty()))
-    };
-    Ok(SpellInfo {
-        spell_id: row.try_get("spell_id")?,
-        display_name: row.try_get("display_name")?,
-        description: row.try_get("description")?,
-        created_by: row.try_get("created_by")?,
-        active_draft_rev: revision("active_draft_rev")?,
-        active_beta_rev: revision("active_beta_rev")?,
-        active_stable_rev: revision("active_stable_rev")?,
-        version: to_u32(row.try_get("version_count")?),
-        taken_down: row.try_get::<i64, _>("taken_down")? != 0,
-        created_at: rfc3339(row.try_get("created_at")?),
-        updated_at: rfc3339(row.try_get("updated_at")?),
-    })
 }

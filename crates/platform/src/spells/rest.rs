@@ -61,7 +61,6 @@ struct ListQuery {
     get, path = "/api/spells", tag = "spells", params(ListQuery),
     responses(
         (status = 200, body = SpellList),
-        (status = 400, description = "Invalid query", body = ErrorBody),
         (status = 401, description = "Invalid token", body = ErrorBody),
     ),
     security((), ("bearer" = []))
@@ -86,7 +85,6 @@ async fn list(
         (status = 201, body = DraftCreated),
         (status = 200, description = "The spell exists already and is yours", body = DraftCreated),
         (status = 400, description = "Invalid spell id", body = ErrorBody),
-        (status = 401, description = "Not authenticated", body = ErrorBody),
         (status = 403, description = "You are suspended", body = ErrorBody),
         (status = 409, description = "The id is taken by another user", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
@@ -113,7 +111,6 @@ async fn create(
     get, path = "/api/spells/{id}", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = SpellInfo),
-        (status = 400, description = "Invalid path", body = ErrorBody),
         (status = 401, description = "Invalid token", body = ErrorBody),
         (status = 404, description = "Spell not found", body = ErrorBody),
     ),
@@ -137,7 +134,6 @@ async fn show(
     responses(
         (status = 202, body = BuildStarted),
         (status = 400, description = "Nothing to build", body = ErrorBody),
-        (status = 401, description = "Not authenticated", body = ErrorBody),
         (status = 403, description = "The spell belongs to another user", body = ErrorBody),
         (status = 404, description = "Parent revision not found", body = ErrorBody),
         (status = 409, description = "The id is taken, or the draft changed in the meantime", body = ErrorBody),
@@ -163,8 +159,6 @@ async fn build(
     request_body = PublishSpellRequest,
     responses(
         (status = 200, body = SpellPublished),
-        (status = 400, description = "Invalid body", body = ErrorBody),
-        (status = 401, description = "Not authenticated", body = ErrorBody),
         (status = 403, description = "The spell belongs to another user", body = ErrorBody),
         (status = 404, description = "Spell or revision not found", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
@@ -190,7 +184,6 @@ async fn publish(
     params(("id" = String, Path), PageQuery),
     responses(
         (status = 200, body = RevisionList),
-        (status = 400, description = "Invalid query", body = ErrorBody),
         (status = 401, description = "Invalid token", body = ErrorBody),
         (status = 404, description = "Spell not found", body = ErrorBody),
     ),
@@ -214,7 +207,6 @@ async fn revisions(
     responses(
         (status = 200, body = SpellManifest),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 400, description = "Invalid path", body = ErrorBody),
         (status = 401, description = "Invalid token", body = ErrorBody),
         (status = 404, description = "Revision not found", body = ErrorBody),
     ),
@@ -240,7 +232,6 @@ async fn manifest(
     responses(
         (status = 200, description = "The content of the file", content_type = "text/plain", body = String),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 400, description = "Invalid path", body = ErrorBody),
         (status = 401, description = "Invalid token", body = ErrorBody),
         (status = 404, description = "File not found", body = ErrorBody),
     ),
@@ -291,8 +282,6 @@ fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Respons
     get, path = "/api/spells/{id}/jobs", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = Vec<JobInfo>),
-        (status = 400, description = "Invalid path", body = ErrorBody),
-        (status = 401, description = "Not authenticated", body = ErrorBody),
         (status = 403, description = "The spell belongs to another user", body = ErrorBody),
         (status = 404, description = "Spell not found", body = ErrorBody),
     ),
@@ -314,7 +303,6 @@ async fn spell_jobs(
     get, path = "/api/jobs/{id}", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = JobInfo),
-        (status = 400, description = "Invalid path", body = ErrorBody),
         (status = 401, description = "Invalid token", body = ErrorBody),
         (status = 404, description = "Build not found", body = ErrorBody),
     ),
@@ -334,8 +322,6 @@ async fn job(
     post, path = "/api/jobs/{id}/cancel", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = JobInfo),
-        (status = 400, description = "Invalid path", body = ErrorBody),
-        (status = 401, description = "Not authenticated", body = ErrorBody),
         (status = 404, description = "Build not found, or not yours", body = ErrorBody),
         (status = 409, description = "The build is finished already", body = ErrorBody),
     ),

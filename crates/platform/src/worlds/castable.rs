@@ -33,14 +33,13 @@ pub async fn of(worlds: &Worlds, actor: &Principal) -> Result<Vec<WorldInfo>, Ap
            OR world_id IN (SELECT world_id FROM player_checkpoints WHERE player_id = $1 AND online = 1)
          ORDER BY updated_at DESC, world_id LIMIT $2"
     );
-    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+    let rows: Vec<WorldRow> = sqlx::query_as(sqlx::AssertSqlSafe(query))
         .bind(&actor.user_id)
         .bind(LIST_MAX)
         .fetch_all(&worlds.core.db)
         .await?;
     let mut castable = Vec::new();
-    for row in &rows {
-        let world = WorldRow::read(row)?;
+    for world in rows {
         let allowed = remote_commands::is_trusted(worlds, actor, &world).await?
             || remote_commands::plays_in(worlds, actor, &world).await?;
         if allowed && allows_spells(worlds, &world.spec.revision).await? {

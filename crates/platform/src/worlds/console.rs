@@ -372,7 +372,6 @@ pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     security(("bearer" = [])),
     responses(
         (status = 200, description = "the lines after `after`, and the resource usage of all scripts", body = ConsolePage),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller is not the creator of the game", body = ErrorBody),
         (status = 404, description = "no such game", body = ErrorBody),
     )

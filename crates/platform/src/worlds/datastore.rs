@@ -26,6 +26,7 @@ use frolic_protocol::{Args, Value};
 use serde::{Deserialize, Serialize};
 use sqlx::{AnyConnection, Row};
 
+use crate::core::db::from_row;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::core::settings::DatastoreSettings;
@@ -176,6 +177,12 @@ fn publish_ops(worlds: &Worlds, world_id: &str, batch: &StoreBatch, began: Insta
     }
 }
 
+from_row!(Usage {
+    entries,
+    size_bytes,
+    changes
+});
+
 /// Begins the transaction with a write and returns the storage that the game uses.
 async fn lock(connection: &mut AnyConnection, game_id: &str) -> Result<Usage, sqlx::Error> {
     sqlx::query(
@@ -185,16 +192,10 @@ async fn lock(connection: &mut AnyConnection, game_id: &str) -> Result<Usage, sq
     .bind(game_id)
     .execute(&mut *connection)
     .await?;
-    let row =
-        sqlx::query("SELECT entries, size_bytes, changes FROM store_usage WHERE game_id = $1")
-            .bind(game_id)
-            .fetch_one(connection)
-            .await?;
-    Ok(Usage {
-        entries: row.try_get("entries")?,
-        size_bytes: row.try_get("size_bytes")?,
-        changes: row.try_get("changes")?,
-    })
+    sqlx::query_as("SELECT entries, size_bytes, changes FROM store_usage WHERE game_id = $1")
+        .bind(game_id)
+        .fetch_one(connection)
+        .await
 }
 
 fn answer(id: u32, result: Result<Vec<Value>, StoreError>) -> Result<StoreAnswer, sqlx::Error> {

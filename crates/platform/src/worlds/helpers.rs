@@ -14,6 +14,7 @@ use super::rest::{owned, owned_to_edit};
 use crate::api::{ErrorBody, WorldHelper, WorldHelpers};
 use crate::community::auth::Principal;
 use crate::community::profiles::unknown_user;
+use crate::core::db::from_row;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiPath;
 use crate::core::names;
@@ -50,8 +51,6 @@ pub async fn is_helper(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bo
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldHelpers),
-        (status = 400, description = "malformed path", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
     ),
@@ -75,8 +74,6 @@ async fn list(
     ),
     responses(
         (status = 200, body = WorldHelpers),
-        (status = 400, description = "malformed path", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world or user", body = ErrorBody),
         (status = 409, description = "the world has too many helpers", body = ErrorBody),
@@ -126,8 +123,6 @@ async fn allow(
     ),
     responses(
         (status = 200, body = WorldHelpers),
-        (status = 400, description = "malformed path", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world or user", body = ErrorBody),
     ),
@@ -148,11 +143,8 @@ async fn disallow(
         .await?;
     // A block did not concern them while they were a helper.
     if access::is_blocked(db, world.owner_id(), &user_id).await? {
-        let now = tokio::time::Instant::now();
-        worlds
-            .community
-            .expulsions
-            .block(world.owner_id(), &user_id, now);
+        let expulsions = &worlds.community.expulsions;
+        expulsions.block(world.owner_id(), &user_id).await;
     }
     Ok(Json(of_world(db, &world_id).await?))
 }
@@ -166,21 +158,15 @@ async fn user_named(db: &AnyPool, username: &str) -> Result<String, ApiError> {
     Ok(row.ok_or_else(unknown_user)?.try_get("user_id")?)
 }
 
+from_row!(WorldHelper { user_id, username });
+
 async fn of_world(db: &AnyPool, world_id: &str) -> Result<WorldHelpers, sqlx::Error> {
-    let rows = sqlx::query(
+    let helpers = sqlx::query_as(
         "SELECT h.user_id, u.username FROM world_helpers h JOIN users u ON u.user_id = h.user_id
          WHERE h.world_id = $1 ORDER BY u.username_key",
     )
     .bind(world_id)
     .fetch_all(db)
     .await?;
-    let helpers = rows.iter().map(|row| {
-        Ok(WorldHelper {
-            user_id: row.try_get("user_id")?,
-            username: row.try_get("username")?,
-        })
-    });
-    Ok(WorldHelpers {
-        helpers: helpers.collect::<Result<_, sqlx::Error>>()?,
-    })
+    Ok(WorldHelpers { helpers })
 }

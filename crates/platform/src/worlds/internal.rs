@@ -13,7 +13,7 @@ use frolic_fleet_api::process::{
     AskBlocks, BLOCKS_MAX, Expelled, Heartbeat, HeartbeatReply, PlayerBlocks, ServerReady,
     ServerStopped, WorldBoot,
 };
-use sqlx::{AnyPool, Row};
+use sqlx::AnyPool;
 
 use crate::catalog::games;
 use crate::community::auth::bearer;
@@ -169,10 +169,7 @@ pub async fn heartbeat(
 
 /// The players that a world must disconnect.
 async fn expelled(worlds: &Worlds, world_id: &str) -> Vec<Expelled> {
-    let recent = worlds
-        .community
-        .expulsions
-        .recent(tokio::time::Instant::now());
+    let recent = worlds.community.expulsions.recent().await;
     let (blocks, suspensions): (Vec<_>, Vec<_>) =
         recent.into_iter().partition(|one| one.owner_id.is_some());
     // Suspensions are sent even while the database is unavailable.
@@ -233,14 +230,11 @@ pub async fn blocks(
     _: Caller,
     ApiJson(request): ApiJson<AskBlocks>,
 ) -> Result<Json<PlayerBlocks>, ApiError> {
-    let rows = sqlx::query("SELECT blocked_id FROM blocks WHERE user_id = $1 LIMIT $2")
-        .bind(&request.player_id)
-        .bind(i64::try_from(BLOCKS_MAX).unwrap_or(i64::MAX))
-        .fetch_all(&worlds.core.db)
-        .await?;
-    let player_ids = rows
-        .iter()
-        .map(|row| row.try_get("blocked_id"))
-        .collect::<Result<_, _>>()?;
+    let player_ids =
+        sqlx::query_scalar("SELECT blocked_id FROM blocks WHERE user_id = $1 LIMIT $2")
+            .bind(&request.player_id)
+            .bind(i64::try_from(BLOCKS_MAX).unwrap_or(i64::MAX))
+            .fetch_all(&worlds.core.db)
+            .await?;
     Ok(Json(PlayerBlocks { player_ids }))
 }

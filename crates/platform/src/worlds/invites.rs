@@ -14,7 +14,7 @@ use crate::api::{ErrorBody, Invite, InviteInfo, NewInvite};
 use crate::community::auth::{Role, Session};
 use crate::community::profiles::parse_looks;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath};
 use crate::core::ids;
@@ -39,11 +39,15 @@ pub struct Invitation {
     pub inviter_id: String,
 }
 
+from_row!(Invitation {
+    world_id,
+    inviter_id
+});
+
 /// Invite a friend to the world you are in
 #[utoipa::path(post, path = "/api/invites", tag = "social", security(("bearer" = [])),
     request_body = NewInvite,
-    responses((status = 201, body = Invite), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 404, body = ErrorBody)))]
+    responses((status = 201, body = Invite), (status = 404, body = ErrorBody)))]
 async fn create(
     State(worlds): State<Arc<Worlds>>,
     session: Session,
@@ -136,20 +140,15 @@ pub async fn resolve(
     user_id: &str,
     now_ms: i64,
 ) -> Result<Invitation, ApiError> {
-    let row = sqlx::query(
-        "SELECT world_id, inviter_id FROM invites i WHERE code = $1 AND expires_at > $2
+    let invitation = sqlx::query_as("SELECT world_id, inviter_id FROM invites i WHERE code = $1 AND expires_at > $2
            AND NOT EXISTS (SELECT 1 FROM blocks b WHERE b.user_id = i.inviter_id AND b.blocked_id = $3)",
     )
     .bind(code.trim().to_ascii_uppercase())
     .bind(now_ms)
     .bind(user_id)
     .fetch_optional(db)
-    .await?
-    .ok_or_else(unknown_invite)?;
-    Ok(Invitation {
-        world_id: row.try_get("world_id")?,
-        inviter_id: row.try_get("inviter_id")?,
-    })
+    .await?;
+    invitation.ok_or_else(unknown_invite)
 }
 
 /// Deletes expired invitations.

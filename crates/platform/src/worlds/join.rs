@@ -65,8 +65,6 @@ pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     responses(
         (status = 200, description = "joined; contains a ticket for the world", body = JoinResponse),
         (status = 202, description = "the join is pending; only with respond-async", body = JoinProgress),
-        (status = 400, description = "malformed request body", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller may not enter this world", body = ErrorBody),
         (status = 404, description = "no such world, game or room", body = ErrorBody),
         (status = 409, description = "the world is full or closing", body = ErrorBody),
@@ -126,8 +124,6 @@ struct ProgressQuery {
     responses(
         (status = 200, description = "joined; contains a ticket for the world", body = JoinResponse),
         (status = 202, description = "the join is still pending", body = JoinProgress),
-        (status = 400, description = "malformed query", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller may not enter this world", body = ErrorBody),
         (status = 404, description = "unknown or expired join, or the world or game no longer exists", body = ErrorBody),
         (status = 409, description = "the world's queue is full", body = ErrorBody),
@@ -153,8 +149,6 @@ async fn progress(
     params(("id" = String, Path, description = "id of the join")),
     responses(
         (status = 204, description = "the join is cancelled"),
-        (status = 400, description = "malformed path", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 404, description = "unknown or expired join", body = ErrorBody),
     ),
     security(("bearer" = []))

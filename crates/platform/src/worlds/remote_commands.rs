@@ -10,10 +10,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use frolic_fleet_api::ops::LoggedOp;
 use frolic_fleet_api::remote_commands::{NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest};
-use sqlx::{AnyPool, Row};
+use sqlx::AnyPool;
 
 use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
+use crate::core::db::{flag, from_row, json, non_empty};
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::fleet::{FleetError, WorldProcess};
@@ -270,6 +271,10 @@ pub struct OpEvent {
     pub by: Option<String>,
 }
 
+from_row!(OpEvent {
+    op_id => i64::cast_unsigned, op_type, op_data => plain_json, by: "player_id" => non_empty
+});
+
 /// One page of a world's log after `after`. With `by`, only the operations of one user and
 /// removals.
 ///
@@ -282,7 +287,7 @@ pub async fn log(
     after: i64,
     limit: i64,
 ) -> Result<Vec<OpEvent>, sqlx::Error> {
-    let rows = sqlx::query(
+    sqlx::query_as(
         "SELECT op_id, op_type, op_data, player_id FROM world_ops
          WHERE world_id = $1 AND op_id > $2 AND ($3 = '' OR player_id = $3 OR op_type IN ('unbuild', 'clear'))
          ORDER BY op_id LIMIT $4",
@@ -292,18 +297,7 @@ pub async fn log(
     .bind(by.unwrap_or_default())
     .bind(limit)
     .fetch_all(db)
-    .await?;
-    let events = rows.iter().map(|row| {
-        let data: String = row.try_get("op_data")?;
-        let by: String = row.try_get("player_id")?;
-        Ok(OpEvent {
-            op_id: row.try_get::<i64, _>("op_id")?.cast_unsigned(),
-            op_type: row.try_get("op_type")?,
-            op_data: plain(serde_json::from_str(&data).unwrap_or_default()),
-            by: Some(by).filter(|by| !by.is_empty()),
-        })
-    });
-    events.collect()
+    .await
 }
 
 /// Positions in the log of a world.
@@ -317,25 +311,23 @@ pub struct LogEnds {
     pub near_only: bool,
 }
 
+from_row!(LogEnds {
+    newest: "op_seq" => i64::cast_unsigned, checkpoint: "checkpoint_seq" => i64::cast_unsigned,
+    near_only => flag
+});
+
 /// Reads the positions in the log of a world.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn log_ends(db: &AnyPool, world_id: &str) -> Result<LogEnds, sqlx::Error> {
-    let row =
-        sqlx::query("SELECT op_seq, checkpoint_seq, near_only FROM world_runs WHERE world_id = $1")
-            .bind(world_id)
-            .fetch_optional(db)
-            .await?;
-    let Some(row) = row else {
-        return Ok(LogEnds::default());
-    };
-    let seq = |name| row.try_get::<i64, _>(name).map(i64::cast_unsigned);
-    Ok(LogEnds {
-        newest: seq("op_seq")?,
-        checkpoint: seq("checkpoint_seq")?,
-        near_only: row.try_get::<i64, _>("near_only")? != 0,
-    })
+    let ends: Option<LogEnds> = sqlx::query_as(
+        "SELECT op_seq, checkpoint_seq, near_only FROM world_runs WHERE world_id = $1",
+    )
+    .bind(world_id)
+    .fetch_optional(db)
+    .await?;
+    Ok(ends.unwrap_or_default())
 }
 
 /// The event of an operation that was just logged.
@@ -352,6 +344,10 @@ pub fn op_event(op: &LoggedOp) -> OpEvent {
         op_data: plain(data),
         by: op.by.clone(),
     }
+}
+
+fn plain_json(text: String) -> serde_json::Value {
+    plain(json(text))
 }
 
 /// Removes the outer part of `{"Terrain": {…}}` and writes shapes as `radius` or `size`, as the

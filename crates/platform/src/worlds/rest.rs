@@ -63,7 +63,6 @@ pub struct ListQuery {
     get, path = "/worlds", tag = "worlds", params(ListQuery),
     responses(
         (status = 200, body = WorldList),
-        (status = 400, description = "malformed query", body = ErrorBody),
         (status = 401, description = "`mine` without a valid token", body = ErrorBody),
     ),
     security((), ("bearer" = []))
@@ -99,17 +98,14 @@ async fn list(
         .await?;
     let select =
         format!("SELECT {COLUMNS} FROM worlds WHERE {filter} ORDER BY {order} LIMIT $3 OFFSET $4");
-    let rows = sqlx::query(sqlx::AssertSqlSafe(select))
+    let rows: Vec<WorldRow> = sqlx::query_as(sqlx::AssertSqlSafe(select))
         .bind(&principal.user_id)
         .bind(&game_id)
         .bind(page.limit())
         .bind(page.offset())
         .fetch_all(&worlds.core.db)
         .await?;
-    let worlds = rows
-        .iter()
-        .map(|row| Ok(WorldRow::read(row)?.info(&worlds)))
-        .collect::<Result<_, sqlx::Error>>()?;
+    let worlds = rows.into_iter().map(|row| row.info(&worlds)).collect();
     Ok(Json(WorldList {
         worlds,
         total: to_u32(total),
@@ -124,8 +120,6 @@ async fn list(
     post, path = "/worlds", tag = "worlds", request_body = Option<NewWorld>,
     responses(
         (status = 201, body = WorldInfo),
-        (status = 400, description = "malformed request body", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller is suspended", body = ErrorBody),
         (status = 404, description = "no such game", body = ErrorBody),
         (status = 409, description = "the caller has too many worlds", body = ErrorBody),
@@ -211,7 +205,6 @@ fn readable(name: &str) -> Option<String> {
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldInfo),
-        (status = 400, description = "malformed path", body = ErrorBody),
         (status = 401, description = "invalid token", body = ErrorBody),
         (status = 404, description = "no such world, or the caller may not see it", body = ErrorBody),
     ),
@@ -287,8 +280,6 @@ pub(super) async fn owned_to_edit(
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldInfo),
-        (status = 400, description = "malformed request body", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
         (status = 409, description = "the world was changed since `version`", body = ErrorBody),
@@ -354,8 +345,6 @@ async fn change(
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 204, description = "the world is deleted"),
-        (status = 400, description = "malformed path", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
     ),

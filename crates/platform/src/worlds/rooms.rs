@@ -88,7 +88,7 @@ pub async fn proxy(
         ApiError::bad_request("websocket_expected", "open this address as a WebSocket")
     })?;
     if let Some(address) = address {
-        let taken = worlds.socket_rates.take(address, Instant::now());
+        let taken = worlds.socket_rates.take(address, Instant::now()).await;
         taken.map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))?;
     }
     let newcomer = address.map(|address| worlds.newcomers.enter(address));

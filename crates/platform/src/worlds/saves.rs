@@ -10,7 +10,6 @@ use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use frolic_fleet_api::persist::SavedWorld;
-use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,7 +19,7 @@ use super::state;
 use crate::api::{ErrorBody, WorldSave, WorldSaveList, WorldSaveRequest, WorldState};
 use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{flag, from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::core::paging::PageQuery;
@@ -37,6 +36,11 @@ const STATE_BODY_BYTES_MAX: usize = 24 * 1024 * 1024;
 /// Bytes of the sections of a state in a response.
 const STATE_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LABEL_CHARS_MAX: usize = 60;
+
+from_row!(WorldSave {
+    save_id, world_id, label, automatic => flag, created_by, created_at => rfc3339,
+    newest_op: "op_seq" => i64::cast_unsigned, size_bytes => to_u32
+});
 
 /// Routes of saves.
 pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
@@ -55,8 +59,6 @@ pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 201, description = "the new save", body = WorldSave),
-        (status = 400, description = "malformed request body", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world or save", body = ErrorBody),
         (status = 409, description = "too many saves, or the world is too large to save", body = ErrorBody),
@@ -267,8 +269,6 @@ fn too_large() -> ApiError {
     params(("id" = String, Path, description = "id of the world"), PageQuery),
     responses(
         (status = 200, body = WorldSaveList),
-        (status = 400, description = "malformed query", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
     ),
@@ -287,7 +287,7 @@ async fn list(
             .bind(&world_id)
             .fetch_one(&worlds.core.db)
             .await?;
-    let rows = sqlx::query(
+    let saves = sqlx::query_as(
         "SELECT save_id, world_id, label, created_by, created_at, op_seq, automatic, size_bytes
          FROM world_saves WHERE world_id = $1
          ORDER BY created_at DESC, op_seq DESC, save_id LIMIT $2 OFFSET $3",
@@ -298,24 +298,11 @@ async fn list(
     .fetch_all(&worlds.core.db)
     .await?;
     Ok(Json(WorldSaveList {
-        saves: rows.iter().map(read).collect::<Result<_, _>>()?,
+        saves,
         total: to_u32(total),
         page: page.page,
         per_page: page.per_page,
     }))
-}
-
-fn read(row: &AnyRow) -> Result<WorldSave, sqlx::Error> {
-    Ok(WorldSave {
-        save_id: row.try_get("save_id")?,
-        world_id: row.try_get("world_id")?,
-        label: row.try_get("label")?,
-        automatic: row.try_get::<i64, _>("automatic")? != 0,
-        created_by: row.try_get("created_by")?,
-        created_at: rfc3339(row.try_get("created_at")?),
-        newest_op: row.try_get::<i64, _>("op_seq")?.cast_unsigned(),
-        size_bytes: to_u32(row.try_get("size_bytes")?),
-    })
 }
 
 /// Deletes a save.
@@ -327,8 +314,6 @@ fn read(row: &AnyRow) -> Result<WorldSave, sqlx::Error> {
     ),
     responses(
         (status = 204, description = "the save is deleted"),
-        (status = 400, description = "malformed path", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world or save", body = ErrorBody),
     ),
@@ -357,8 +342,6 @@ async fn delete(
     params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldState),
-        (status = 400, description = "malformed path", body = ErrorBody),
-        (status = 401, description = "missing or invalid token", body = ErrorBody),
         (status = 403, description = "the caller does not own the world", body = ErrorBody),
         (status = 404, description = "no such world", body = ErrorBody),
         (status = 409, description = "the state is too large for a response", body = ErrorBody),

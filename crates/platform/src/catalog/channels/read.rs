@@ -5,7 +5,7 @@ use sqlx::{AnyPool, Row};
 use crate::api::{Channel, ChannelInfo, GameChannels, Release};
 use crate::catalog::games::{GameRow, Rollout};
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 
 const RELEASES_SHOWN: i64 = 50;
 
@@ -43,7 +43,7 @@ pub async fn find(
 /// # Errors
 /// When the database fails.
 pub async fn beta_version(db: &AnyPool, game: &GameRow) -> Result<Option<String>, sqlx::Error> {
-    let row = sqlx::query(
+    sqlx::query_scalar(
         "SELECT v.version FROM game_channels c
          JOIN game_versions v ON v.game_id = c.game_id AND v.revision = c.revision
          WHERE c.game_id = $1 AND c.channel = 'beta' AND c.revision <> $2",
@@ -51,8 +51,7 @@ pub async fn beta_version(db: &AnyPool, game: &GameRow) -> Result<Option<String>
     .bind(&game.game_id)
     .bind(&game.revision)
     .fetch_optional(db)
-    .await?;
-    row.map(|row| row.try_get("version")).transpose()
+    .await
 }
 
 /// The channels that have a version.
@@ -109,20 +108,24 @@ async fn version_of(
     game_id: &str,
     revision: &str,
 ) -> Result<Option<String>, sqlx::Error> {
-    let row = sqlx::query("SELECT version FROM game_versions WHERE game_id = $1 AND revision = $2")
+    sqlx::query_scalar("SELECT version FROM game_versions WHERE game_id = $1 AND revision = $2")
         .bind(game_id)
         .bind(revision)
         .fetch_optional(db)
-        .await?;
-    row.map(|row| row.try_get("version")).transpose()
+        .await
 }
+
+from_row!(Release {
+    at: "released_at" => rfc3339, by: "username", channel => Channel::from_name, action, revision,
+    version, rollout_pct => to_u32
+});
 
 /// Channels and their history.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn page(db: &AnyPool, game: &GameRow) -> Result<GameChannels, sqlx::Error> {
-    let rows = sqlx::query(
+    let releases = sqlx::query_as(
         "SELECT r.released_at, r.channel, r.action, r.revision, r.rollout_pct,
            COALESCE(v.version, '') AS version, COALESCE(u.username, '') AS username
          FROM game_releases r LEFT JOIN users u ON u.user_id = r.released_by
@@ -133,20 +136,6 @@ pub async fn page(db: &AnyPool, game: &GameRow) -> Result<GameChannels, sqlx::Er
     .bind(RELEASES_SHOWN)
     .fetch_all(db)
     .await?;
-    let releases = rows
-        .iter()
-        .map(|row| {
-            Ok(Release {
-                at: rfc3339(row.try_get("released_at")?),
-                by: row.try_get("username")?,
-                channel: Channel::from_name(row.try_get("channel")?),
-                action: row.try_get("action")?,
-                revision: row.try_get("revision")?,
-                version: row.try_get("version")?,
-                rollout_pct: to_u32(row.try_get("rollout_pct")?),
-            })
-        })
-        .collect::<Result<_, sqlx::Error>>()?;
     Ok(GameChannels {
         game_id: game.game_id.clone(),
         edition: game.edition,

@@ -20,7 +20,6 @@ use crate::core::{ids, names};
     request_body = Option<LoginRequest>,
     responses(
         (status = 200, body = LoginResponse),
-        (status = 400, body = ErrorBody),
         (status = 429, body = ErrorBody, description = "Too many logins from this address"),
     )
 )]

@@ -11,13 +11,12 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde::Deserialize;
-use sqlx::Row;
 
 use super::register::promote_guest;
 use super::sessions::{self, SessionLifetime, User};
 use crate::api::{ErrorBody, IdentityLoginRequest, LoginResponse};
 use crate::community::Community;
-use crate::community::auth::{AuthMethod, Kind, Role, Session};
+use crate::community::auth::{AuthMethod, Kind, Session};
 use crate::core::error::ApiError;
 use crate::core::extract::ApiJson;
 use crate::core::settings::IdentitySettings;
@@ -183,10 +182,8 @@ pub async fn session(community: &Community, token: &str) -> Result<Session, ApiE
     request_body = IdentityLoginRequest,
     responses(
         (status = 200, body = LoginResponse),
-        (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody, description = "The JWT or the guest's token is not valid"),
         (status = 404, body = ErrorBody, description = "No issuer is configured"),
-        (status = 429, body = ErrorBody),
         (status = 503, body = ErrorBody, description = "The issuer does not respond"),
     )
 )]
@@ -265,23 +262,14 @@ async fn find(
     identity: &Identity,
     claims: &Claims,
 ) -> Result<Option<User>, sqlx::Error> {
-    let row = sqlx::query(
+    sqlx::query_as(
         "SELECT u.user_id, u.username, u.kind, u.role FROM identities i
          JOIN users u ON u.user_id = i.user_id WHERE i.issuer = $1 AND i.subject = $2",
     )
     .bind(&identity.settings.issuer)
     .bind(&claims.sub)
     .fetch_optional(&community.core.db)
-    .await?;
-    row.map(|row| {
-        Ok(User {
-            user_id: row.try_get("user_id")?,
-            username: row.try_get("username")?,
-            kind: Kind::from_name(row.try_get("kind")?),
-            role: Role::from_name(row.try_get("role")?),
-        })
-    })
-    .transpose()
+    .await
 }
 
 fn invalid(why: &str) -> ApiError {

@@ -7,13 +7,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use sqlx::Row;
-use sqlx::any::AnyRow;
 
 use crate::api::{ApiKey, ApiKeyList, CreateKeyRequest, CreatedKey, ErrorBody};
 use crate::community::Community;
 use crate::community::auth::{AuthMethod, Role, Session};
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath};
 use crate::core::ids;
@@ -69,16 +68,21 @@ pub async fn find(community: &Community, token: &str) -> Result<Session, ApiErro
     Ok(session)
 }
 
+from_row!(ApiKey {
+    key_id, name, hint, created_at => rfc3339,
+    last_used_at => |at: i64| (at > 0).then(|| rfc3339(at))
+});
+
 /// Your API keys.
 #[utoipa::path(
     get, path = "/api/me/keys", tag = "accounts", security(("bearer" = [])),
-    responses((status = 200, body = ApiKeyList), (status = 401, body = ErrorBody))
+    responses((status = 200, body = ApiKeyList))
 )]
 pub async fn list(
     State(community): State<Arc<Community>>,
     session: Session,
 ) -> Result<Json<ApiKeyList>, ApiError> {
-    let rows = sqlx::query(
+    let keys: Vec<ApiKey> = sqlx::query_as(
         "SELECT key_id, name, hint, created_at, last_used_at FROM api_keys WHERE user_id = $1
          ORDER BY created_at DESC, key_id LIMIT $2",
     )
@@ -86,7 +90,6 @@ pub async fn list(
     .bind(KEYS_MAX)
     .fetch_all(&community.core.db)
     .await?;
-    let keys = rows.iter().map(key).collect::<Result<Vec<_>, _>>()?;
     Ok(Json(ApiKeyList {
         total: to_u32(i64::try_from(keys.len()).unwrap_or(0)),
         keys,
@@ -100,7 +103,6 @@ pub async fn list(
     responses(
         (status = 201, body = CreatedKey),
         (status = 400, body = ErrorBody, description = "Invalid name"),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "The caller is a guest or used an API key"),
         (status = 409, body = ErrorBody, description = "The account has the maximum number of keys"),
     )
@@ -165,7 +167,6 @@ pub async fn create(
     params(("key_id" = String, Path)),
     responses(
         (status = 204),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "The caller used an API key"),
         (status = 404, body = ErrorBody, description = "You have no such key"),
     )
@@ -188,17 +189,6 @@ pub async fn revoke(
         ));
     }
     Ok(StatusCode::NO_CONTENT)
-}
-
-fn key(row: &AnyRow) -> Result<ApiKey, sqlx::Error> {
-    let last_used_at: i64 = row.try_get("last_used_at")?;
-    Ok(ApiKey {
-        key_id: row.try_get("key_id")?,
-        name: row.try_get("name")?,
-        hint: row.try_get("hint")?,
-        created_at: rfc3339(row.try_get("created_at")?),
-        last_used_at: (last_used_at > 0).then(|| rfc3339(last_used_at)),
-    })
 }
 
 /// Accepts any printable text of bounded length.

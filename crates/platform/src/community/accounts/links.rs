@@ -76,10 +76,8 @@ impl SignInLinks {
     request_body = LinkLoginRequest,
     responses(
         (status = 200, body = LoginResponse),
-        (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody, description = "The link was used, has expired or is invalid"),
         (status = 403, body = ErrorBody, description = "The request comes from another machine"),
-        (status = 429, body = ErrorBody),
     )
 )]
 pub async fn login(

@@ -22,7 +22,7 @@ use crate::core::names;
 /// Your account.
 #[utoipa::path(
     get, path = "/api/me", tag = "accounts", security(("bearer" = [])),
-    responses((status = 200, body = Account), (status = 401, body = ErrorBody))
+    responses((status = 200, body = Account))
 )]
 pub async fn show(
     State(community): State<Arc<Community>>,
@@ -61,10 +61,8 @@ async fn account(community: &Community, session: Session) -> Result<Account, Api
     responses(
         (status = 200, body = Account),
         (status = 400, body = ErrorBody, description = "Invalid name"),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "The caller used an API key"),
         (status = 409, body = ErrorBody, description = "The name is taken"),
-        (status = 429, body = ErrorBody),
     )
 )]
 pub async fn rename(
@@ -92,10 +90,8 @@ pub async fn rename(
     responses(
         (status = 204),
         (status = 400, body = ErrorBody, description = "The new password is not acceptable"),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "Wrong current password, or the caller is a guest or used an API key"),
         (status = 409, body = ErrorBody, description = "The password was changed by another request"),
-        (status = 429, body = ErrorBody),
         (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
     )
 )]
@@ -180,11 +176,14 @@ pub async fn verify_password(
     let password = password.filter(|password| passwords::is_plausible(password));
     let password = password.ok_or_else(wrong)?;
     let key = names::key(&session.username);
-    community.attempts.take(&key, address, Instant::now())?;
+    community
+        .attempts
+        .take(&key, address, Instant::now())
+        .await?;
     let matched = community.passwords.matches(password, Some(hash.clone()));
     if !matched.await? {
         return Err(wrong());
     }
-    community.attempts.reset(&key);
+    community.attempts.reset(&key).await;
     Ok(Some(hash))
 }

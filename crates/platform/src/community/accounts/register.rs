@@ -31,7 +31,6 @@ const NAME_CHARS_MIN: usize = 3;
         (status = 400, body = ErrorBody, description = "Invalid name or password"),
         (status = 401, body = ErrorBody, description = "Invalid token"),
         (status = 409, body = ErrorBody, description = "The name is taken, or the caller already has an account"),
-        (status = 429, body = ErrorBody),
         (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
     )
 )]
@@ -120,7 +119,6 @@ pub(super) async fn promote_guest(
     request_body = PasswordLoginRequest,
     responses(
         (status = 200, body = LoginResponse),
-        (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody, description = "Wrong name or password"),
         (status = 429, body = ErrorBody, description = "Too many attempts for this account or from this address"),
         (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
@@ -135,7 +133,10 @@ pub async fn login(
     let stay = SessionLifetime::of(request.remember);
     let name = names::clean(&request.username).unwrap_or_default();
     let key = names::key(&name);
-    community.attempts.take(&key, address, Instant::now())?;
+    community
+        .attempts
+        .take(&key, address, Instant::now())
+        .await?;
     if !passwords::is_plausible(&request.password) {
         return Err(wrong_credentials());
     }
@@ -151,7 +152,7 @@ pub async fn login(
     let (true, Some(row), Some(hash)) = (matched.await?, row, hash) else {
         return Err(wrong_credentials());
     };
-    community.attempts.reset(&key);
+    community.attempts.reset(&key).await;
     let user = User {
         user_id: row.try_get("user_id")?,
         username: row.try_get("username")?,
@@ -183,7 +184,6 @@ pub async fn login(
     responses(
         (status = 204),
         (status = 400, body = ErrorBody, description = "The token is not a session token"),
-        (status = 401, body = ErrorBody),
     )
 )]
 pub async fn logout(

@@ -12,7 +12,7 @@ use crate::api::{ErrorBody, LoginResponse, OwnSession, OwnSessionList};
 use crate::community::Community;
 use crate::community::auth::{Kind, Role, Session};
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiPath, ApiQuery};
 use crate::core::paging::PageQuery;
@@ -24,6 +24,8 @@ const NUMBERED_NAMES_MAX: u32 = 8;
 const RENEWALS_PER_LIFETIME: i64 = 16;
 /// Sessions of one user; the oldest ends when another is opened.
 const SESSIONS_MAX: i64 = 50;
+
+from_row!(User { user_id, username, kind => Kind::from_name, role => Role::from_name });
 
 /// A user for whom a session is opened.
 pub struct User {
@@ -256,11 +258,7 @@ pub async fn end_all(
 #[utoipa::path(
     get, path = "/api/me/sessions", tag = "accounts", security(("bearer" = [])),
     params(PageQuery),
-    responses(
-        (status = 200, body = OwnSessionList),
-        (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
-    )
+    responses((status = 200, body = OwnSessionList))
 )]
 pub async fn list(
     State(community): State<Arc<Community>>,
@@ -315,7 +313,6 @@ pub async fn list(
     params(("session_id" = String, Path)),
     responses(
         (status = 204),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "The caller used an API key"),
         (status = 404, body = ErrorBody, description = "You have no such session"),
     )
@@ -342,7 +339,6 @@ pub async fn end(
     delete, path = "/api/me/sessions", tag = "accounts", security(("bearer" = [])),
     responses(
         (status = 204),
-        (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "The caller used an API key"),
     )
 )]

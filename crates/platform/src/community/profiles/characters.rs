@@ -8,7 +8,6 @@ use axum::http::StatusCode;
 use frolic_fleet_api::ticket::LOOKS_BYTES_MAX;
 use frolic_protocol::avatar::Rgb;
 use sqlx::Row;
-use sqlx::any::AnyRow;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -18,7 +17,7 @@ use crate::api::{
 use crate::community::Community;
 use crate::community::auth::Session;
 use crate::core::clock::rfc3339;
-use crate::core::db::to_u32;
+use crate::core::db::{flag, from_row, to_u32};
 use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath};
 use crate::core::{ids, names};
@@ -42,9 +41,14 @@ pub fn routes() -> OpenApiRouter<Arc<Community>> {
         .routes(routes!(profile))
 }
 
+from_row!(Character {
+    character_id, name, looks => parse_looks, active => flag, version => to_u32,
+    created_at => rfc3339, updated_at => rfc3339
+});
+
 /// Your characters
 #[utoipa::path(get, path = "/api/characters", tag = "profiles", security(("bearer" = [])),
-    responses((status = 200, body = CharacterList), (status = 401, body = ErrorBody)))]
+    responses((status = 200, body = CharacterList)))]
 async fn list(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -53,12 +57,11 @@ async fn list(
     let now = community.core.clock.now_ms();
     super::active(&community.core.db, &session.user_id, &session.username, now).await?;
     let select = format!("{SELECT} ORDER BY c.created_at, c.character_id LIMIT $2");
-    let rows = sqlx::query(sqlx::AssertSqlSafe(select))
+    let characters = sqlx::query_as(sqlx::AssertSqlSafe(select))
         .bind(&session.user_id)
         .bind(i64::from(CHARACTERS_MAX) * 2)
         .fetch_all(&community.core.db)
         .await?;
-    let characters = rows.iter().map(character).collect::<Result<_, _>>()?;
     Ok(Json(CharacterList {
         characters,
         limit: CHARACTERS_MAX,
@@ -68,8 +71,7 @@ async fn list(
 /// Create another character
 #[utoipa::path(post, path = "/api/characters", tag = "profiles", security(("bearer" = [])),
     request_body = NewCharacter,
-    responses((status = 201, body = Character), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 409, body = ErrorBody)))]
+    responses((status = 201, body = Character), (status = 409, body = ErrorBody)))]
 async fn create(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -109,8 +111,7 @@ async fn create(
 /// Change a character
 #[utoipa::path(put, path = "/api/characters/{id}", tag = "profiles", security(("bearer" = [])),
     params(("id" = String, Path)), request_body = EditCharacter,
-    responses((status = 200, body = Character), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
+    responses((status = 200, body = Character), (status = 404, body = ErrorBody),
         (status = 409, description = "the character was edited in the meantime", body = ErrorBody)))]
 async fn edit(
     State(community): State<Arc<Community>>,
@@ -147,7 +148,7 @@ async fn edit(
 /// Delete a character
 #[utoipa::path(delete, path = "/api/characters/{id}", tag = "profiles", security(("bearer" = [])),
     params(("id" = String, Path)),
-    responses((status = 204), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
+    responses((status = 204), (status = 404, body = ErrorBody),
         (status = 409, description = "the last character cannot be deleted", body = ErrorBody)))]
 async fn remove(
     State(community): State<Arc<Community>>,
@@ -179,8 +180,7 @@ async fn remove(
 /// Play as this character from the next join on
 #[utoipa::path(post, path = "/api/characters/{id}/activate", tag = "profiles", security(("bearer" = [])),
     params(("id" = String, Path)),
-    responses((status = 200, body = Character), (status = 401, body = ErrorBody),
-        (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = Character), (status = 404, body = ErrorBody)))]
 async fn activate(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -231,26 +231,13 @@ pub fn unknown_user() -> ApiError {
 
 async fn find(community: &Community, user_id: &str, id: &str) -> Result<Character, ApiError> {
     let select = format!("{SELECT} AND c.character_id = $2");
-    let row = sqlx::query(sqlx::AssertSqlSafe(select))
+    let character = sqlx::query_as(sqlx::AssertSqlSafe(select))
         .bind(user_id)
         .bind(id)
         .fetch_optional(&community.core.db)
         .await?;
-    let row = row.ok_or_else(|| {
+    character.ok_or_else(|| {
         ApiError::not_found("character_not_found", "you have no character with this id")
-    })?;
-    Ok(character(&row)?)
-}
-
-fn character(row: &AnyRow) -> Result<Character, sqlx::Error> {
-    Ok(Character {
-        character_id: row.try_get("character_id")?,
-        name: row.try_get("name")?,
-        looks: parse_looks(row.try_get("looks")?),
-        active: row.try_get::<i64, _>("active")? != 0,
-        version: to_u32(row.try_get("version")?),
-        created_at: rfc3339(row.try_get("created_at")?),
-        updated_at: rfc3339(row.try_get("updated_at")?),
     })
 }
 

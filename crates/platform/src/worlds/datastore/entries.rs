@@ -1,10 +1,16 @@
 //! Keys and values of the data store.
 
+use crate::core::db::from_row;
 use frolic_fleet_api::store::{PAGE_MAX, StoreKey, check_number, value_of_text, value_text};
 use frolic_protocol::{Args, Value};
 use sqlx::Row;
 
 use super::{Game, Outcome, StoreError};
+
+from_row!(Entry {
+    text: "value",
+    version
+});
 
 /// A stored value as text, and its version.
 struct Entry {
@@ -107,21 +113,13 @@ impl Game<'_> {
     }
 
     async fn entry(&mut self, at: &StoreKey) -> Result<Option<Entry>, sqlx::Error> {
-        let row = sqlx::query(
-            "SELECT value, version FROM store_entries WHERE game_id = $1 AND player = $2 AND key = $3",
+        sqlx::query_as("SELECT value, version FROM store_entries WHERE game_id = $1 AND player = $2 AND key = $3",
         )
         .bind(self.game_id)
         .bind(player(at))
         .bind(&at.key)
         .fetch_optional(&mut *self.connection)
-        .await?;
-        row.map(|row| {
-            Ok(Entry {
-                text: row.try_get("value")?,
-                version: row.try_get("version")?,
-            })
-        })
-        .transpose()
+        .await
     }
 
     async fn put(

@@ -1,7 +1,7 @@
 //! Companions: users who joined each other by invitation. Matchmaking prefers worlds in which they
 //! are.
 
-use sqlx::{AnyPool, Row};
+use sqlx::AnyPool;
 
 /// Maximum number of worlds; those of the most recent companions come first.
 const WORLDS_MAX: i64 = 20;
@@ -38,7 +38,7 @@ pub async fn worlds_of(
     user_id: &str,
     game_id: &str,
 ) -> Result<Vec<String>, sqlx::Error> {
-    let rows = sqlx::query(
+    sqlx::query_scalar(
         "SELECT p.world_id FROM companions c
          JOIN player_checkpoints p ON p.player_id = c.companion_id AND p.online = 1
          JOIN worlds w ON w.world_id = p.world_id
@@ -51,6 +51,5 @@ pub async fn worlds_of(
     .bind(game_id)
     .bind(WORLDS_MAX)
     .fetch_all(db)
-    .await?;
-    rows.iter().map(|row| row.try_get("world_id")).collect()
+    .await
 }

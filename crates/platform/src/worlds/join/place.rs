@@ -217,8 +217,8 @@ async fn place_in_game(
     if let Some(server) = find() {
         return Ok(server);
     }
-    let lock = worlds.game_lock(&game.game_id);
-    let _guard = lock.lock().await;
+    let lock = worlds.core.locks.lock(format!("open:{}", game.game_id));
+    let _guard = lock.await;
     if let Some(server) = find() {
         return Ok(server);
     }
