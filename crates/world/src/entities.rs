@@ -590,3 +590,6 @@ fn mark(entity: &mut Entity, held_back: &BTreeSet<u32>, journal: &mut Journal) {
         journal.touched.push(entity.id);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,7 +140,7 @@ fn run_watched(world: &mut World, ticks: u32, script_us: u64) -> Option<(u32, St
         if let Some(reason) = world.judge_reload(script_us) {
             world
                 .apply(input::SwapBack {
-                    reason: reason.clone().into(),
+                    reason: reason.clone(),
                 })
                 .expect("there is something to go back to");
             return Some((tick, reason));
