@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod event;
+mod layout;
 mod part;
 mod reconnect;
 mod replica;
@@ -16,9 +17,7 @@ use frolic_sim::{Buttons, CharacterInput, Vec3};
 use wasm_bindgen::prelude::*;
 
 use event::CoreEvent;
-
-/// Floats per entity in [`ClientCore::frame`].
-const FRAME_STRIDE: usize = 16;
+use layout::{flag, kind};
 
 /// A client of one world, for a browser page.
 #[wasm_bindgen]
@@ -117,10 +116,7 @@ impl ClientCore {
         Some(corners.collect())
     }
 
-    /// Everything that moves, 16 floats each: id (the bits of the float are
-    /// the number), kind (1 character, 2 thing), definition (0: an entity of
-    /// the scene), flags (1 grounded, 2 own, 4 dead, from 8 on the mood of an
-    /// NPC), position, rotation as a quaternion, velocity, yaw, pitch.
+    /// Everything that moves, as records of the layout `FRAME`.
     pub fn frame(&mut self, now_ms: f64) -> Vec<f32> {
         self.frame.clear();
         for drawn in self.client.frame(now_ms) {
@@ -129,16 +125,18 @@ impl ClientCore {
         self.frame.clone()
     }
 
-    /// Shots in flight as of the last frame, 9 floats each: a stable key, the
-    /// weapon's number, position, velocity, 1 for own ones.
+    /// Shots in flight as of the last frame, as records of the layout `SHOT`.
     pub fn shots(&mut self) -> Vec<f32> {
         self.frame.clear();
         for shot in self.client.shots() {
-            self.frame
-                .extend([(shot.key & 0xff_ffff) as f32, f32::from(shot.weapon)]);
-            self.frame.extend(shot.position.to_array());
-            self.frame.extend(shot.velocity.to_array());
-            self.frame.push(f32::from(u8::from(shot.own)));
+            layout::Shot {
+                key: [(shot.key & 0xff_ffff) as f32],
+                weapon: [f32::from(shot.weapon)],
+                position: shot.position.to_array(),
+                velocity: shot.velocity.to_array(),
+                own: [f32::from(u8::from(shot.own))],
+            }
+            .write(&mut self.frame);
         }
         self.frame.clone()
     }
@@ -279,13 +277,9 @@ impl ClientCore {
         self.client.send(&ClientMessage::Leave);
     }
 
-    /// The state of the connection: 0 alive, 1 stalled, 2 lost.
+    /// The state of the connection: one of the constants `LIVENESS`.
     pub fn liveness(&self) -> u8 {
-        match self.client.liveness() {
-            Liveness::Alive => 0,
-            Liveness::Stalled => 1,
-            Liveness::Lost => 2,
-        }
+        number_of(self.client.liveness())
     }
 
     /// Seconds since the world started, by the server's clock.
@@ -313,29 +307,39 @@ fn had_room(received: Result<(), ClientError>) -> Result<bool, JsError> {
     }
 }
 
+/// The number of a state of the connection.
+fn number_of(liveness: Liveness) -> u8 {
+    match liveness {
+        Liveness::Alive => 0,
+        Liveness::Stalled => 1,
+        Liveness::Lost => 2,
+    }
+}
+
 fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
-    let start = out.len();
     let kind = match drawn.kind {
-        DrawnKind::Character => 1.0,
-        DrawnKind::Thing => 2.0,
+        DrawnKind::Character => kind::CHARACTER,
+        DrawnKind::Thing => kind::THING,
     };
-    let flags = u16::from(drawn.grounded)
-        | u16::from(drawn.own) << 1
-        | u16::from(drawn.dead) << 2
-        | u16::from(drawn.mood.0) << 3;
-    out.extend([
+    let flag = |bit: u16, set: bool| if set { bit } else { 0 };
+    let flags = flag(flag::GROUNDED, drawn.grounded)
+        | flag(flag::OWN, drawn.own)
+        | flag(flag::DEAD, drawn.dead)
+        | u16::from(drawn.mood.0) << flag::MOOD_SHIFT;
+    layout::Frame {
         // As a number it would be rounded from 2^24 on, and two entities would
         // become one: ids are never used twice, so a long-lived world gets there.
-        f32::from_bits(drawn.id),
-        kind,
-        f32::from(drawn.definition),
-        f32::from(flags),
-    ]);
-    out.extend(drawn.position.to_array());
-    out.extend(drawn.rotation.to_array());
-    out.extend(drawn.velocity.to_array());
-    out.extend([drawn.yaw, drawn.pitch]);
-    debug_assert_eq!(out.len() - start, FRAME_STRIDE);
+        id: [f32::from_bits(drawn.id)],
+        kind: [f32::from(kind)],
+        definition: [f32::from(drawn.definition)],
+        flags: [f32::from(flags)],
+        position: drawn.position.to_array(),
+        rotation: drawn.rotation.to_array(),
+        velocity: drawn.velocity.to_array(),
+        yaw: [drawn.yaw],
+        pitch: [drawn.pitch],
+    }
+    .write(out);
 }
 
 /// The same on block terrain that changes.
@@ -384,16 +388,15 @@ mod tests {
 
     #[test]
     fn ids_of_a_long_lived_world_stay_apart_in_a_frame() {
-        let mut frame = Vec::new();
         // The last is a NaN as a float: its bits must survive as well.
-        for id in [1, 20_000_000, 20_000_001, u32::MAX - 1] {
+        let ids = [1, 20_000_000, 20_000_001, u32::MAX - 1];
+        let mut frame = Vec::new();
+        for id in ids {
             push_drawn(&mut frame, &thing(id));
         }
-        let ids = frame.chunks(FRAME_STRIDE).map(|record| record[0].to_bits());
-        assert_eq!(
-            ids.collect::<Vec<_>>(),
-            [1, 20_000_000, 20_000_001, u32::MAX - 1]
-        );
+        let records = frame.chunks(frame.len() / ids.len());
+        let read = records.map(|record| record[0].to_bits());
+        assert_eq!(read.collect::<Vec<_>>(), ids);
     }
 
     fn thing(id: u32) -> Drawn {

@@ -1,12 +1,12 @@
 //! The replicated world for client scripts: entities and players, as of the last
 //! frame.
 
-use frolic_client::KnownEntity;
 use frolic_protocol::PlayerInfo;
 use frolic_scene::degrees_from_quaternion;
 use frolic_sim::Vec3;
 use wasm_bindgen::prelude::*;
 
+use crate::layout::vector;
 use crate::{ClientCore, to_json};
 
 // Unknown entities have no properties: vectors are empty, and texts are missing.
@@ -17,21 +17,24 @@ impl ClientCore {
         self.client.queries().entity(id).is_some()
     }
 
-    /// Its position, three floats.
-    pub fn entity_position(&self, id: u32) -> Vec<f32> {
-        self.vector(id, |entity| entity.position().to_array())
+    /// One of its vectors, by a constant `VECTOR`: three floats.
+    pub fn entity_vector(&self, id: u32, vector: u8) -> Vec<f32> {
+        let Some(entity) = self.client.queries().entity(id) else {
+            return Vec::new();
+        };
+        let vector = match vector {
+            vector::POSITION => entity.position().to_array(),
+            vector::VELOCITY => entity.velocity().to_array(),
+            vector::ROTATION => degrees_from_quaternion(entity.rotation().to_array()),
+            _ => return Vec::new(),
+        };
+        vector.to_vec()
     }
 
-    /// Its velocity in metres per second, three floats.
-    pub fn entity_velocity(&self, id: u32) -> Vec<f32> {
-        self.vector(id, |entity| entity.velocity().to_array())
-    }
-
-    /// Its rotation in degrees around x, y and z, three floats.
-    pub fn entity_rotation(&self, id: u32) -> Vec<f32> {
-        self.vector(id, |entity| {
-            degrees_from_quaternion(entity.rotation().to_array())
-        })
+    /// The prompt of the entity that the player can interact with while looking in a
+    /// direction, in radians.
+    pub fn prompt(&self, yaw: f32, pitch: f32) -> Option<String> {
+        Some(self.client.queries().interaction(yaw, pitch)?.prompt)
     }
 
     /// Its name.
@@ -110,12 +113,5 @@ impl ClientCore {
             .queries()
             .player_of(entity)
             .map_or(0, |player| player.number)
-    }
-}
-
-impl ClientCore {
-    fn vector(&self, id: u32, read: impl Fn(&KnownEntity<'_>) -> [f32; 3]) -> Vec<f32> {
-        let entity = self.client.queries().entity(id);
-        entity.map_or(Vec::new(), |entity| read(&entity).to_vec())
     }
 }

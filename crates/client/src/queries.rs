@@ -198,6 +198,11 @@ impl<'a> Queries<'a> {
         self.joined.map_or(&[], Joined::drawn)
     }
 
+    /// The own character in the last frame.
+    pub(crate) fn own(&self) -> Option<&'a Drawn> {
+        self.drawn().last()
+    }
+
     /// Frames list entities in order of ids, and the own character last.
     fn drawn_of(&self, id: u32) -> Option<&'a Drawn> {
         let (own, others) = self.drawn().split_last()?;

@@ -207,4 +207,4 @@ impl Replica {
 #[cfg(test)]
 mod parts_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -52,21 +52,13 @@ export class ClientCore {
      */
     entity_pattern(id: number): string | undefined;
     /**
-     * Its position, three floats.
-     */
-    entity_position(id: number): Float32Array;
-    /**
-     * Its rotation in degrees around x, y and z, three floats.
-     */
-    entity_rotation(id: number): Float32Array;
-    /**
      * Its tags.
      */
     entity_tags(id: number): string[];
     /**
-     * Its velocity in metres per second, three floats.
+     * One of its vectors, by a constant `VECTOR`: three floats.
      */
-    entity_velocity(id: number): Float32Array;
+    entity_vector(id: number, vector: number): Float32Array;
     /**
      * Entities with this name or tag, in order of ids.
      */
@@ -77,10 +69,7 @@ export class ClientCore {
      */
     fire_server(name: string, args_json: string, reliable: boolean): void;
     /**
-     * Everything that moves, 16 floats each: id (the bits of the float are
-     * the number), kind (1 character, 2 thing), definition (0: an entity of
-     * the scene), flags (1 grounded, 2 own, 4 dead, from 8 on the mood of an
-     * NPC), position, rotation as a quaternion, velocity, yaw, pitch.
+     * Everything that moves, as records of the layout `FRAME`.
      */
     frame(now_ms: number): Float32Array;
     /**
@@ -100,7 +89,7 @@ export class ClientCore {
      */
     leave(): void;
     /**
-     * The state of the connection: 0 alive, 1 stalled, 2 lost.
+     * The state of the connection: one of the constants `LIVENESS`.
      */
     liveness(): number;
     /**
@@ -139,6 +128,11 @@ export class ClientCore {
      * of numbers.
      */
     players(): string;
+    /**
+     * The prompt of the entity that the player can interact with while looking in a
+     * direction, in radians.
+     */
+    prompt(yaw: number, pitch: number): string | undefined;
     /**
      * The first entity that stops a ray (origin and direction, six floats), with a
      * tag unless `tag` is empty: the entity (the bits of the float are the number),
@@ -191,8 +185,7 @@ export class ClientCore {
      */
     set_input(move_x: number, move_y: number, yaw: number, pitch: number, buttons: number): void;
     /**
-     * Shots in flight as of the last frame, 9 floats each: a stable key, the
-     * weapon's number, position, velocity, 1 for own ones.
+     * Shots in flight as of the last frame, as records of the layout `SHOT`.
      */
     shots(): Float32Array;
     /**

@@ -13,7 +13,6 @@ import { PlayerInput } from './input/input';
 import { FightEvents } from './model/fight-events';
 import { PlayModel } from './model/model.svelte';
 import { mark } from './perf-marks';
-import { KnownWorld } from './replica/known-world';
 import { WorldReplica } from './replica/world-replica.svelte';
 import { ScriptBridge } from './scripts/bridge';
 import { SoundBoard } from './sound';
@@ -79,7 +78,7 @@ export class PlaySession {
       ended: () => this.#ended(),
     });
     this.assets = new GameAssets(options.gameId, undefined, () => this.connection.link?.join.world_id ?? null);
-    this.model = new PlayModel(this.connection, new KnownWorld(this));
+    this.model = new PlayModel(this.connection);
     this.input = new PlayerInput(() => this.model.takesInput);
     this.input.device = this.model.device;
     this.scripts = new ScriptBridge(this);
@@ -161,7 +160,7 @@ export class PlaySession {
     this.input.turn(dt);
     this.model.device = this.input.device;
     this.scripts.tick();
-    this.model.prompts.update(nowMs, view, this.input, this.model.combat.alive);
+    this.model.prompts.update(nowMs, core, this.input);
     if (view.ownId !== 0) this.replica.look(view);
     view.render(this.input, dt);
     if (view.ownId !== 0) connection.shown();

@@ -25,15 +25,15 @@ const SCENE: &str = r#"{"format":1,
 const HERE: CellKey = CellKey::Grid { x: 0, z: 0 };
 pub(super) const SPAWNED: u32 = 1_000_001;
 
-pub(super) fn receive(client: &mut Client, packet: Vec<u8>) {
+pub(crate) fn receive(client: &mut Client, packet: Vec<u8>) {
     client.receive(&packet, 0.0).expect("readable");
 }
 
-pub(super) fn scene() -> Vec<u8> {
+pub(crate) fn scene() -> Vec<u8> {
     packed(SCENE)
 }
 
-pub(super) fn packed(scene: &str) -> Vec<u8> {
+pub(crate) fn packed(scene: &str) -> Vec<u8> {
     let hash = hash_of(scene.as_bytes());
     let hash = hash.strip_prefix("sha256:").expect("a SHA-256").to_owned();
     let zstd = zstd::bulk::compress(scene.as_bytes(), 1).expect("compresses");
@@ -63,7 +63,7 @@ impl CellSource for Source {
 
 /// A packet of a snapshot. The first one has the own character, this far along x;
 /// `here` is the content of the cell, or none when it is out of view.
-pub(super) fn snapshot_at(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
+pub(crate) fn snapshot_at(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
     snapshot_in(None, tick, own, here)
 }
 
@@ -97,7 +97,7 @@ fn snapshot_in(
     packet::single(&ServerMessage::Snapshot(bytes))
 }
 
-pub(super) fn thing(id: u32, definition: u16, x: f32) -> EntityState {
+pub(crate) fn thing(id: u32, definition: u16, x: f32) -> EntityState {
     let mut thing = EntityState::new(id, EntityKind::Thing);
     thing.definition = definition;
     thing.position = quantize::position(Vec3::new(x, 1.0, 0.0));

@@ -35,7 +35,7 @@ pub(crate) fn note_interactions(space: &mut Space) {
 /// The usable entity that the player looks at, or else the nearest usable
 /// one in front: players do not aim precisely at a lever. Entities with a
 /// prompt come first, because that is what clients show
-/// (`web/src/player/model/prompt.ts`).
+/// (`crates/client/src/interaction.rs`).
 fn within_reach(space: &Space, number: PlayerNumber) -> Option<u32> {
     let player = space.players.get(&number)?;
     let (eyes, ahead) = player.aim(space.feet_of(player), &space.params);

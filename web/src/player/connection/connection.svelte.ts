@@ -1,10 +1,11 @@
 // The connection of one visit: joins, remembers the place, returns after a loss, and knows how the visit ended. Whether
 // and when it returns is decided by the client core (crates/client/src/reconnect.rs).
+import { LIVENESS_LOST, LIVENESS_STALLED } from '../../generated/layout';
 import type { JoinRequest } from '../../generated/rest';
 import type { NextStep } from '../../generated/NextStep';
 import type { SessionEnd } from '../../generated/SessionEnd';
 import { ApiError } from '../../lib/api';
-import { type ClientCore, Liveness, newReconnectPolicy, type ReconnectPolicy } from '../core/core';
+import { type ClientCore, newReconnectPolicy, type ReconnectPolicy } from '../core/core';
 import type { CoreEvent } from '../core/events';
 import { mark } from '../perf-marks';
 import type { TransportKind } from '../transport/transport';
@@ -131,8 +132,8 @@ export class Connection {
     if (!link?.isOpen) return;
     if (nowMs - this.#placeSavedAt > SAVE_PLACE_EVERY_MS) this.#savePlace();
     const liveness = link.core.liveness();
-    this.stalled = liveness === Liveness.stalled;
-    if (liveness === Liveness.lost) {
+    this.stalled = liveness === LIVENESS_STALLED;
+    if (liveness === LIVENESS_LOST) {
       // A connection that died without notice (another Wi-Fi, a stopped server) never reports that it closed.
       link.close();
       this.#closed('the world does not answer', 'lost');

@@ -7,11 +7,6 @@ import type { TerrainMaterial } from '../../generated/TerrainMaterial';
 
 export type { ClientCore, ReconnectPolicy, TerrainMesher } from '../../generated/core';
 
-/** How the connection is doing, by what came lately: see crates/client/src/liveness.rs. */
-export const Liveness = { alive: 0, stalled: 1, lost: 2 } as const;
-
-export const Button = { jump: 1, run: 2, fire: 4, interact: 8 } as const;
-
 type CoreModule = typeof Core & {
   default(options: { module_or_path: string }): Promise<unknown>;
 };

@@ -1,6 +1,7 @@
 // Frame records round-trip unchanged.
 import { expect, test } from 'vitest';
-import { FRAME_STRIDE, records, setId } from './frame';
+import { FRAME_STRIDE } from '../../generated/layout';
+import { records, setId } from './frame';
 
 test('ids are exact, however many entities a world has had', () => {
   const ids = [1, 1_000_001, 20_000_000, 20_000_001, 0xffff_fffe]; // the last is a NaN as a float

@@ -1,5 +1,22 @@
-// The layout of ClientCore.frame(): sixteen numbers for each visible moving entity.
-// Free of three.js: the session reads frames before the renderer is loaded.
+// Reads ClientCore.frame(): a record for each visible moving entity. Free of three.js: the session reads frames before
+// the renderer is loaded.
+import {
+  FLAG_DEAD,
+  FLAG_GROUNDED,
+  FLAG_OWN,
+  FRAME_DEFINITION,
+  FRAME_FLAGS,
+  FRAME_ID,
+  FRAME_KIND,
+  FRAME_PITCH,
+  FRAME_POSITION,
+  FRAME_ROTATION,
+  FRAME_STRIDE,
+  FRAME_VELOCITY,
+  FRAME_YAW,
+  KIND_CHARACTER,
+  MOOD_SHIFT,
+} from '../../generated/layout';
 
 export interface Point {
   x: number;
@@ -7,19 +24,11 @@ export interface Point {
   z: number;
 }
 
-export const FRAME_STRIDE = 16;
-export const KIND_PLAYER = 1;
-const FLAG_GROUNDED = 1;
-const FLAG_OWN = 2;
-const FLAG_DEAD = 4;
-/** The bits above the flags are the mood of an NPC; see npc.ts. */
-const MOOD_SHIFT = 3;
-
 /** One record of the frame. The same object is reused for each record: copy values that must persist. */
 export class FrameRecord {
   id = 0;
   isPlayer = false;
-  /** State and suspicion of an NPC; 0 for other entities. */
+  /** State and suspicion of an NPC, see npc.ts; 0 for other entities. */
   mood = 0;
   /** Number of the definition it was spawned from; 0 for an entity of the scene. */
   definition = 0;
@@ -35,26 +44,26 @@ export class FrameRecord {
 
   read(frame: Float32Array, offset: number): this {
     const at = (i: number) => frame[offset + i] ?? 0;
-    const flags = at(3);
-    this.id = idAt(frame, offset);
-    this.isPlayer = at(1) === KIND_PLAYER;
-    this.definition = at(2);
+    const flags = at(FRAME_FLAGS);
+    this.id = idAt(frame, offset + FRAME_ID);
+    this.isPlayer = at(FRAME_KIND) === KIND_CHARACTER;
+    this.definition = at(FRAME_DEFINITION);
     this.grounded = (flags & FLAG_GROUNDED) !== 0;
     this.own = (flags & FLAG_OWN) !== 0;
     this.dead = (flags & FLAG_DEAD) !== 0;
     this.mood = flags >> MOOD_SHIFT;
-    setPoint(this.position, at(4), at(5), at(6));
-    setPoint(this.rotation, at(7), at(8), at(9));
-    this.rotation.w = at(10);
-    setPoint(this.velocity, at(11), at(12), at(13));
-    this.yaw = at(14);
-    this.pitch = at(15);
+    setPoint(this.position, frame, offset + FRAME_POSITION);
+    setPoint(this.rotation, frame, offset + FRAME_ROTATION);
+    this.rotation.w = at(FRAME_ROTATION + 3);
+    setPoint(this.velocity, frame, offset + FRAME_VELOCITY);
+    this.yaw = at(FRAME_YAW);
+    this.pitch = at(FRAME_PITCH);
     return this;
   }
 }
 
 /**
- * The id of the record at `offset`. It is the bits of the float and not its value: a float holds whole numbers only up
+ * The id at `offset`. It is the bits of the float and not its value: a float holds whole numbers only up
  * to 2^24, and ids are never used twice, so a long-lived world goes beyond that.
  */
 export function idAt(frame: Float32Array, offset: number): number {
@@ -84,8 +93,8 @@ export function* records(frame: Float32Array): Generator<FrameRecord> {
   }
 }
 
-function setPoint(point: Point, x: number, y: number, z: number): void {
-  point.x = x;
-  point.y = y;
-  point.z = z;
+function setPoint(point: Point, frame: Float32Array, at: number): void {
+  point.x = frame[at] ?? 0;
+  point.y = frame[at + 1] ?? 0;
+  point.z = frame[at + 2] ?? 0;
 }

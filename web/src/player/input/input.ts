@@ -1,5 +1,5 @@
 // The player's current input: keyboard, mouse, touch and gamepad combined into movement, look and buttons.
-import { Button } from '../core/core';
+import { BUTTON_FIRE, BUTTON_INTERACT, BUTTON_JUMP, BUTTON_RUN } from '../../generated/layout';
 import { settings } from '../model/settings.svelte';
 import { type Action, actionOf, codesOf, MOUSE_BUTTONS, nameOf } from './keys';
 
@@ -71,8 +71,8 @@ export class PlayerInput {
     if (!action) return false;
     this.#actions.set(action, (this.#actions.get(action) ?? 0) + (down ? 1 : -1));
     if (down && this.enabled) {
-      if (action === 'jump') this.#tapped.set(Button.jump, null);
-      if (action === 'interact') this.#tapped.set(Button.interact, null);
+      if (action === 'jump') this.#tapped.set(BUTTON_JUMP, null);
+      if (action === 'interact') this.#tapped.set(BUTTON_INTERACT, null);
     }
     return true;
   }
@@ -135,14 +135,14 @@ export class PlayerInput {
 
   fire(down: boolean): void {
     this.#held.fire = down && this.enabled;
-    if (down && this.enabled) this.#tapped.set(Button.fire, null);
+    if (down && this.enabled) this.#tapped.set(BUTTON_FIRE, null);
   }
 
   touchButton(button: 'jump' | 'interact', down: boolean): void {
     const held = down && this.enabled;
     if (button === 'jump') this.#held.touchJump = held;
     else this.#held.touchInteract = held;
-    if (down && this.enabled) this.#tapped.set(button === 'jump' ? Button.jump : Button.interact, null);
+    if (down && this.enabled) this.#tapped.set(button === 'jump' ? BUTTON_JUMP : BUTTON_INTERACT, null);
   }
 
   /** Turns the view by a mouse or finger movement in pixels. */
@@ -182,12 +182,12 @@ export class PlayerInput {
       else buttons |= button;
       if (since === null) this.#tapped.set(button, nowMs);
     }
-    if (on('jump') || this.#held.touchJump) buttons |= Button.jump;
+    if (on('jump') || this.#held.touchJump) buttons |= BUTTON_JUMP;
     // A stick pushed to its edge runs, because a phone has no Shift key.
     const pushed = Math.max(Math.hypot(this.stick.x, this.stick.y), Math.hypot(this.pad.left.x, this.pad.left.y));
-    if (on('run') || pushed > 0.95) buttons |= Button.run;
-    if (this.#held.fire) buttons |= Button.fire;
-    if (on('interact') || this.#held.touchInteract) buttons |= Button.interact;
+    if (on('run') || pushed > 0.95) buttons |= BUTTON_RUN;
+    if (this.#held.fire) buttons |= BUTTON_FIRE;
+    if (on('interact') || this.#held.touchInteract) buttons |= BUTTON_INTERACT;
     return buttons;
   }
 

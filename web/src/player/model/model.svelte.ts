@@ -9,7 +9,6 @@ import { ChatLog } from './chat.svelte';
 import { Combat } from './combat.svelte';
 import { People } from './people.svelte';
 import { Prompts } from './prompts.svelte';
-import type { KnownWorld } from '../replica/known-world';
 import { isTouchScreen } from './touchscreen';
 
 export class PlayModel {
@@ -26,14 +25,9 @@ export class PlayModel {
   readonly combat = new Combat();
   readonly chat = new ChatLog();
   readonly people = new People();
-  readonly prompts: Prompts;
+  readonly prompts = new Prompts();
 
-  constructor(
-    private readonly connection: Connection,
-    known: KnownWorld,
-  ) {
-    this.prompts = new Prompts(known);
-  }
+  constructor(private readonly connection: Connection) {}
 
   /** Whether keys, mouse, fingers and gamepad play the game: not while a menu or the chat has them. */
   get takesInput(): boolean {

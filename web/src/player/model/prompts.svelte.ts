@@ -1,25 +1,20 @@
 // The interaction prompt on screen and its key.
-import type { KnownWorld } from '../replica/known-world';
-import { type Offer, offerTo } from './prompt';
+import type { ClientCore } from '../core/core';
 import type { PlayerInput } from '../input/input';
-import type { WorldView } from '../view/world-view';
 
 /** Update interval. */
 const EVERY_MS = 100;
 
 export class Prompts {
-  shown = $state.raw<(Offer & { key: string }) | null>(null);
+  shown = $state.raw<{ text: string; key: string } | null>(null);
   #at = 0;
 
-  constructor(private readonly known: KnownWorld) {}
-
-  update(nowMs: number, view: WorldView, input: PlayerInput, alive: boolean): void {
+  update(nowMs: number, core: ClientCore, input: PlayerInput): void {
     if (nowMs - this.#at <= EVERY_MS) return;
     this.#at = nowMs;
-    const { x, y, z } = view.ownPosition;
-    const offer = view.ownId !== 0 && alive ? offerTo(this.known, [x, y, z], input, view.ownId) : null;
+    const text = core.prompt(input.yaw, input.pitch);
     const key = input.device === 'Gamepad' ? 'X' : 'E';
-    if (offer?.id === this.shown?.id && offer?.text === this.shown?.text && key === this.shown?.key) return;
-    this.shown = offer && { ...offer, key };
+    if (text === this.shown?.text && key === this.shown?.key) return;
+    this.shown = text === undefined ? null : { text, key };
   }
 }

@@ -1,4 +1,5 @@
 // The replicated world as client scripts query it. The client core knows it; this converts types.
+import { VECTOR_POSITION, VECTOR_ROTATION, VECTOR_VELOCITY } from '../../generated/layout';
 import type { ClientCore } from '../core/core';
 import type { PlayerInfo, WireValue } from '../core/events';
 import { idAt } from '../core/frame';
@@ -27,11 +28,11 @@ export class KnownWorld implements WorldHost {
     if (!core) return undefined;
     switch (property) {
       case 'position':
-        return vector(core.entity_position(id));
+        return vector(core.entity_vector(id, VECTOR_POSITION));
       case 'velocity':
-        return vector(core.entity_velocity(id));
+        return vector(core.entity_vector(id, VECTOR_VELOCITY));
       case 'rotation':
-        return vector(core.entity_rotation(id));
+        return vector(core.entity_vector(id, VECTOR_ROTATION));
       case 'name':
         return core.entity_name(id);
       case 'color':
@@ -57,12 +58,10 @@ export class KnownWorld implements WorldHost {
   }
 
   raycast(origin: Triple, direction: Triple, max: number, tag: string, ignore: number[]) {
-    return this.#raycast(origin, direction, max, tag, [TERRAIN, ...ignore], true);
-  }
-
-  /** The first solid along a ray; terrain has the id 0. */
-  solidAlong(origin: Triple, direction: Triple, max: number) {
-    return this.#raycast(origin, direction, max, '', [], false);
+    const ray = Float32Array.from([...origin, ...direction]);
+    const hit = this.source.core()?.raycast(ray, max, tag, Uint32Array.from([TERRAIN, ...ignore]), true);
+    const [, distance = 0, x = 0, y = 0, z = 0] = hit ?? [];
+    return hit?.length ? { id: idAt(hit, 0), distance, normal: [x, y, z] as Triple } : null;
   }
 
   players(): number[] {
@@ -105,13 +104,6 @@ export class KnownWorld implements WorldHost {
     const mood = this.source.core()?.entity_mood(id) ?? 0;
     const state = npcState(mood);
     return state && { state, suspicion: npcSuspicion(mood) };
-  }
-
-  #raycast(origin: Triple, direction: Triple, max: number, tag: string, ignore: number[], characters: boolean) {
-    const ray = Float32Array.from([...origin, ...direction]);
-    const hit = this.source.core()?.raycast(ray, max, tag, Uint32Array.from(ignore), characters);
-    const [, distance = 0, x = 0, y = 0, z = 0] = hit ?? [];
-    return hit?.length ? { id: idAt(hit, 0), distance, normal: [x, y, z] as Triple } : null;
   }
 
   /** Players who left not long ago too: handlers may still read their names. */

@@ -18,9 +18,9 @@ import {
   Vector3,
 } from 'three';
 import { RoundedBoxGeometry } from 'three/examples/jsm/geometries/RoundedBoxGeometry.js';
+import { SHOT_OWN, SHOT_POSITION, SHOT_STRIDE, SHOT_VELOCITY, SHOT_WEAPON } from '../../generated/layout';
 import type { WeaponInfo } from '../model/combat.svelte';
 
-export const SHOT_STRIDE = 9;
 const SHOTS_MAX = 1024;
 /** Length of a streak, in seconds of flight. */
 const TRACER_S = 0.035;
@@ -68,18 +68,18 @@ export class ShotsView {
     return this.#tracers.count + this.#balls.count;
   }
 
-  /** Nine numbers each: key, weapon, position, velocity, own. Own shots start at the `muzzle` and blend into their true path. */
+  /** Records of ClientCore.shots(). Own shots start at the `muzzle` and blend into their true path. */
   update(shots: Float32Array, weapons: ReadonlyMap<number, WeaponInfo>, eye: Vector3, muzzle: Vector3 | null): void {
     let [tracers, balls] = [0, 0];
     for (let at = 0; at + SHOT_STRIDE <= shots.length; at += SHOT_STRIDE) {
-      const weapon = weapons.get(shots[at + 1] ?? -1);
+      const weapon = weapons.get(shots[at + SHOT_WEAPON] ?? -1);
       if (!weapon || weapon.look === 'nothing') continue;
-      this.#place.fromArray(shots, at + 2);
-      this.#way.fromArray(shots, at + 5);
+      this.#place.fromArray(shots, at + SHOT_POSITION);
+      this.#way.fromArray(shots, at + SHOT_VELOCITY);
       const speed = this.#way.length();
       // The part that has left the muzzle: a streak must not fill the view in first person.
       let out = TRACER_MAX_M;
-      if (muzzle && shots[at + 8]) {
+      if (muzzle && shots[at + SHOT_OWN]) {
         const gone = this.#place.distanceTo(eye);
         out = gone - 1;
         this.#place.addScaledVector(this.#aside.subVectors(muzzle, eye), 1 - Math.min(1, gone / JOIN_M));

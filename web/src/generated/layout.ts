@@ -1,0 +1,34 @@
+// The numbers that the client core and the page exchange: places of fields in records, flags and states.
+// Generated from crates/client-wasm/src/layout.rs; do not edit.
+export const FRAME_ID = 0;
+export const FRAME_KIND = 1;
+export const FRAME_DEFINITION = 2;
+export const FRAME_FLAGS = 3;
+export const FRAME_POSITION = 4;
+export const FRAME_ROTATION = 7;
+export const FRAME_VELOCITY = 11;
+export const FRAME_YAW = 14;
+export const FRAME_PITCH = 15;
+export const FRAME_STRIDE = 16;
+export const SHOT_KEY = 0;
+export const SHOT_WEAPON = 1;
+export const SHOT_POSITION = 2;
+export const SHOT_VELOCITY = 5;
+export const SHOT_OWN = 8;
+export const SHOT_STRIDE = 9;
+export const KIND_CHARACTER = 1;
+export const KIND_THING = 2;
+export const FLAG_GROUNDED = 1;
+export const FLAG_OWN = 2;
+export const FLAG_DEAD = 4;
+export const MOOD_SHIFT = 3;
+export const VECTOR_POSITION = 0;
+export const VECTOR_VELOCITY = 1;
+export const VECTOR_ROTATION = 2;
+export const BUTTON_JUMP = 1;
+export const BUTTON_RUN = 2;
+export const BUTTON_FIRE = 4;
+export const BUTTON_INTERACT = 8;
+export const LIVENESS_ALIVE = 0;
+export const LIVENESS_STALLED = 1;
+export const LIVENESS_LOST = 2;
