@@ -1,12 +1,11 @@
-//! Persistent operations on their way to storage. An operation must be stored
-//! before it is announced: messages about it wait here until the host reports
-//! that it is stored. The tick never waits.
-
-use std::collections::VecDeque;
+//! Persistent operations on their way to storage, and what is published once the
+//! host reports that they are stored.
 
 use frolic_fleet_api::ops::{LoggedOp, WorldOp};
-use frolic_script::EngineError;
+use frolic_protocol::terrain::ChunkVersion;
+use frolic_script::{EngineError, EntityId};
 
+use crate::commit_gate::CommitGate;
 use crate::outbox::Outgoing;
 
 /// Operations that may wait for storage; further ones are refused.
@@ -21,8 +20,24 @@ pub(crate) struct History {
     persisted: u64,
     /// Not yet taken by the host.
     fresh: Vec<LoggedOp>,
-    /// Messages to send once their operation is stored, in order.
-    held: VecDeque<(u64, Outgoing)>,
+    gate: CommitGate<Publication>,
+}
+
+/// What clients notice of an operation.
+pub(crate) enum Publication {
+    /// A message.
+    Message(Outgoing),
+    /// Chunks of terrain may be replicated in these versions.
+    Chunks(Vec<ChunkVersion>),
+    /// A structure appears or disappears.
+    Structure(EntityId),
+}
+
+impl Publication {
+    /// Whether it shows or removes this structure.
+    pub fn is_of(&self, entity: EntityId) -> bool {
+        matches!(self, Self::Structure(other) if *other == entity)
+    }
 }
 
 impl History {
@@ -53,20 +68,23 @@ impl History {
 }
 
 impl History {
-    /// Queues an operation that was just executed, with the messages to send
-    /// once it is stored. Check [`History::has_room`] before executing it.
-    pub fn log(
-        &mut self,
-        by: Option<String>,
-        op: WorldOp,
-        messages: impl FnOnce(u64) -> Vec<Outgoing>,
-    ) -> u64 {
+    /// Queues an operation that was just executed; returns its number. Check
+    /// [`History::has_room`] before executing it.
+    pub fn log(&mut self, by: Option<String>, op: WorldOp) -> u64 {
         self.newest += 1;
         let seq = self.newest;
         self.fresh.push(LoggedOp { seq, by, op });
-        let messages = messages(seq).into_iter().map(|outgoing| (seq, outgoing));
-        self.held.extend(messages);
         seq
+    }
+
+    /// Publishes something once operation `seq` is stored.
+    pub fn publish_after(&mut self, seq: u64, publication: Publication) {
+        self.gate.hold(seq, publication);
+    }
+
+    /// What waits for operations to be stored.
+    pub fn unpublished(&self) -> impl Iterator<Item = (u64, &Publication)> {
+        self.gate.waiting()
     }
 
     /// Checks whether there is capacity for one more operation.
@@ -81,14 +99,11 @@ impl History {
         Err(EngineError::Limit(message.to_owned()))
     }
 
-    /// Operations up to this number are stored. Returns the messages that wait
-    /// for them.
-    pub fn persist(&mut self, up_to: u64) -> impl Iterator<Item = Outgoing> {
+    /// Operations up to this number are stored. Returns what waits for them.
+    pub fn persist(&mut self, up_to: u64) -> Vec<Publication> {
         self.persisted = up_to.min(self.newest);
         let persisted = self.persisted;
         self.fresh.retain(|op| op.seq > persisted);
-        let safe = self.held.iter();
-        let safe = safe.take_while(|(seq, _)| *seq <= persisted).count();
-        self.held.drain(..safe).map(|(_, outgoing)| outgoing)
+        self.gate.release(persisted).collect()
     }
 }

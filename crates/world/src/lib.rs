@@ -13,6 +13,7 @@
 
 mod bodies;
 mod characters;
+mod commit_gate;
 mod console;
 mod definitions;
 mod engine;
@@ -48,6 +49,7 @@ mod trigger;
 mod updates;
 mod world;
 
+pub use commit_gate::CommitGate;
 pub use inputs::InputQueue;
 pub use interest::{ClientView, Delivery, JsonView};
 pub use npcs::NpcReport;

@@ -50,9 +50,9 @@ impl Outbox {
         });
     }
 
-    /// Sends messages that waited for something.
-    pub fn release(&mut self, messages: impl Iterator<Item = Outgoing>) {
-        self.0.extend(messages);
+    /// Sends a message that waited for something.
+    pub fn release(&mut self, message: Outgoing) {
+        self.0.push(message);
     }
 
     /// The messages since the last call.

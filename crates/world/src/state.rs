@@ -13,7 +13,7 @@ use crate::bodies::Bodies;
 use crate::characters::{self, Characters};
 use crate::definitions::Definitions;
 use crate::entities::{Change, Place};
-use crate::history::History;
+use crate::history::{History, Publication};
 use crate::npcs::Npcs;
 use crate::player::PlayerNumber;
 use crate::projectiles::Projectiles;
@@ -177,10 +177,19 @@ impl WorldState {
     /// replication that wait for them.
     pub fn ops_persisted(&mut self, up_to: u64) {
         let space = &mut self.space;
-        space.outbox.release(self.history.persist(up_to));
-        let persisted = self.history.persisted();
-        self.structures.show(space, persisted);
-        self.ground.settle(space.tick, persisted);
+        for publication in self.history.persist(up_to) {
+            match publication {
+                Publication::Message(message) => space.outbox.release(message),
+                Publication::Chunks(chunks) => self.ground.publish(&chunks, space.tick + 1),
+                Publication::Structure(entity) => {
+                    // Unless it was changed again.
+                    let mut later = self.history.unpublished().map(|(_, later)| later);
+                    if !later.any(|later| later.is_of(entity)) {
+                        space.entities.release(entity);
+                    }
+                }
+            }
+        }
     }
 
     /// Reverts all changes ever made to this world, as one operation.
@@ -191,12 +200,14 @@ impl WorldState {
         let entities = self.structures.forget_all();
         let chunks = Ground::reset(&mut self.space);
         let by = Some(by.to_owned());
-        let seq = self.history.log(by, WorldOp::Clear, |_| Vec::new());
+        let seq = self.history.log(by, WorldOp::Clear);
         for entity in entities {
-            self.structures.hide(&mut self.space, seq, entity);
+            let (space, history) = (&mut self.space, &mut self.history);
+            self.structures.hide(space, history, seq, entity);
             self.destroy(entity);
         }
-        self.ground.cleared(&mut self.space, seq, chunks);
+        let (space, history) = (&mut self.space, &mut self.history);
+        self.ground.cleared(space, history, seq, chunks);
         Ok(seq)
     }
 

@@ -4,7 +4,7 @@
 //! removal are replicated only after they are stored: no client sees what a
 //! crash could undo.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_fleet_api::ops::{Structure, WorldOp};
 use frolic_scene::Transform;
@@ -14,7 +14,7 @@ use frolic_sim::Rotation;
 
 use crate::definitions::Definitions;
 use crate::entities::SPAWNED_MAX;
-use crate::history::History;
+use crate::history::{History, Publication};
 use crate::player::PlayerNumber;
 use crate::space::Space;
 
@@ -29,9 +29,6 @@ pub(crate) struct Structures {
     next: u64,
     all: BTreeMap<u64, Standing>,
     by_entity: BTreeMap<EntityId, u64>,
-    /// Entities whose change must not be replicated before an operation is
-    /// stored.
-    waiting: VecDeque<(u64, EntityId)>,
     /// Players in the world by persistent id; a structure is always replicated
     /// to its owner.
     present: BTreeMap<String, PlayerNumber>,
@@ -54,7 +51,6 @@ impl Default for Structures {
             next: 1,
             all: BTreeMap::new(),
             by_entity: BTreeMap::new(),
-            waiting: VecDeque::new(),
             present: BTreeMap::new(),
             rate: (0, 0),
             changed: 0,
@@ -101,11 +97,6 @@ impl Structures {
         self.rate
     }
 
-    /// Entities whose change is not replicated yet.
-    pub fn waiting(&self) -> impl Iterator<Item = (u64, EntityId)> {
-        self.waiting.iter().copied()
-    }
-
     /// Removes all structures; returns their entities.
     pub fn forget_all(&mut self) -> Vec<EntityId> {
         self.by_entity.clear();
@@ -114,9 +105,9 @@ impl Structures {
     }
 
     /// Hides an operation on a structure from clients until it is stored.
-    pub fn hide(&mut self, space: &mut Space, until: u64, entity: EntityId) {
+    pub fn hide(&mut self, space: &mut Space, history: &mut History, until: u64, entity: EntityId) {
         self.changed = until;
-        self.waiting.push_back((until, entity));
+        history.publish_after(until, Publication::Structure(entity));
         space.entities.hold_back(entity);
     }
 
@@ -168,8 +159,8 @@ impl Structures {
         self.next += 1;
         self.stand(structure.clone(), Some(entity));
         let by = request.owner.clone();
-        let seq = history.log(by, WorldOp::Build(structure), |_| Vec::new());
-        self.hide(space, seq, entity);
+        let seq = history.log(by, WorldOp::Build(structure));
+        self.hide(space, history, seq, entity);
         Ok(Built {
             entity,
             scripts,
@@ -181,20 +172,8 @@ impl Structures {
     pub fn note_removed(&mut self, space: &mut Space, history: &mut History, entity: EntityId) {
         if let Some(structure) = self.by_entity.remove(&entity) {
             self.all.remove(&structure);
-            let seq = history.log(None, WorldOp::Unbuild { structure }, |_| Vec::new());
-            self.hide(space, seq, entity);
-        }
-    }
-
-    /// Releases the changes of operations that are stored up to this number.
-    pub fn show(&mut self, space: &mut Space, persisted: u64) {
-        let due = self.waiting.iter();
-        let due = due.take_while(|(seq, _)| *seq <= persisted).count();
-        let shown: Vec<EntityId> = self.waiting.drain(..due).map(|(_, id)| id).collect();
-        for id in shown {
-            if !self.waiting.iter().any(|(_, other)| *other == id) {
-                space.entities.release(id);
-            }
+            let seq = history.log(None, WorldOp::Unbuild { structure });
+            self.hide(space, history, seq, entity);
         }
     }
 

@@ -9,7 +9,7 @@ mod saved;
 pub(crate) mod scripts;
 mod view;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use frolic_fleet_api::ops::WorldOp;
@@ -18,7 +18,7 @@ use frolic_protocol::terrain::{ChunkVersion, TerraformApplied, TerrainOp};
 use frolic_script::ScriptEvent;
 use frolic_terrain::{ChunkPos, Op, codec};
 
-use crate::history::History;
+use crate::history::{History, Publication};
 use crate::outbox::Outgoing;
 use crate::player::PlayerNumber;
 use crate::space::Space;
@@ -54,8 +54,6 @@ pub(crate) struct Ground {
     ///
     /// [`Stage::Npcs`]: crate::Stage::Npcs
     pub changes: Vec<Place>,
-    /// Chunks of operations that are not stored yet.
-    waiting: VecDeque<(u64, Vec<ChunkVersion>)>,
     /// The version of each chunk that may be replicated, and since which tick.
     replicable: BTreeMap<ChunkPos, (u32, u32)>,
     /// Incremented whenever there is something new to replicate.
@@ -98,21 +96,16 @@ impl Ground {
         if chunks.is_empty() {
             return None;
         }
-        let wire = TerrainOp::from(op);
-        let message = wire.clone();
-        let versions = chunks.clone();
-        let seq = history.log(by_id, WorldOp::Terrain(wire), |seq| {
-            let applied = TerraformApplied {
-                seq,
-                op: message,
-                chunks: versions,
-            };
-            vec![Outgoing::reliable(
-                None,
-                ServerMessage::TerraformApplied(applied),
-            )]
-        });
-        self.waiting.push_back((seq, chunks));
+        let op = TerrainOp::from(op);
+        let seq = history.log(by_id, WorldOp::Terrain(op.clone()));
+        let applied = TerraformApplied {
+            seq,
+            op,
+            chunks: chunks.clone(),
+        };
+        let message = Outgoing::reliable(None, ServerMessage::TerraformApplied(applied));
+        history.publish_after(seq, Publication::Message(message));
+        history.publish_after(seq, Publication::Chunks(chunks));
         if let Some([min, max]) = self.changes.last().copied() {
             let player = by;
             space
@@ -142,14 +135,20 @@ impl Ground {
     }
 
     /// Records that the operation with this number reset the terrain.
-    pub fn cleared(&mut self, space: &mut Space, seq: u64, chunks: Vec<ChunkVersion>) {
+    pub fn cleared(
+        &mut self,
+        space: &mut Space,
+        history: &mut History,
+        seq: u64,
+        chunks: Vec<ChunkVersion>,
+    ) {
         if chunks.is_empty() {
             return;
         }
         let [min, max] = [[-EVERYWHERE_M; 3], [EVERYWHERE_M; 3]];
         self.changed([min, max]);
         self.stale.extend(chunks.iter().map(|at| at.chunk));
-        self.waiting.push_back((seq, chunks));
+        history.publish_after(seq, Publication::Chunks(chunks));
         let player = None;
         space
             .events
@@ -182,7 +181,7 @@ impl Ground {
     fn redo(&mut self, space: &mut Space, op: &TerrainOp) {
         if let Ok(op) = op.resolve() {
             let chunks = self.change(space, &op);
-            self.note_replicable(&chunks, space.tick);
+            self.publish(&chunks, space.tick);
         }
     }
 
@@ -196,22 +195,10 @@ impl Ground {
             .replace_terrain(|terrain| terrain.install(at, chunk));
         // If the game's terrain is smaller now, there is nothing to restore.
         if restored == Some(true) {
-            self.note_replicable(&[at], space.tick);
+            self.publish(&[at], space.tick);
             self.packed.insert(at.chunk, (at.version, packed.into()));
         }
         true
-    }
-
-    /// Releases the changes of operations that are stored up to this number for
-    /// replication.
-    pub fn settle(&mut self, tick: u32, persisted: u64) {
-        while let Some((seq, chunks)) = self.waiting.pop_front() {
-            if seq > persisted {
-                self.waiting.push_front((seq, chunks));
-                break;
-            }
-            self.note_replicable(&chunks, tick + 1);
-        }
     }
 
     fn changed(&mut self, place: Place) {
@@ -225,7 +212,8 @@ impl Ground {
         }
     }
 
-    fn note_replicable(&mut self, chunks: &[ChunkVersion], tick: u32) {
+    /// From a tick on, chunks may be replicated in these versions.
+    pub fn publish(&mut self, chunks: &[ChunkVersion], tick: u32) {
         for at in chunks {
             self.replicable.insert(at.chunk, (at.version, tick));
         }
@@ -275,13 +263,12 @@ impl Ground {
 
     /// All state here that determines the future, as numbers.
     pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
-        let waiting = self.waiting.iter().map(|(seq, _)| *seq);
         let replicable = self
             .replicable
             .values()
             .map(|(version, _)| u64::from(*version));
         let allowances = self.allowances.iter();
         let allowances = allowances.flat_map(|(number, left)| [u64::from(*number), left.word()]);
-        waiting.chain(replicable).chain(allowances)
+        replicable.chain(allowances)
     }
 }

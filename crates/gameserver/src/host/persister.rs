@@ -8,9 +8,9 @@ use frolic_fleet_api::ops::LoggedOp;
 use frolic_fleet_api::persist::{PlayerState, SavedPlayer, UNDELIVERED_BYTES_MAX};
 use frolic_fleet_api::store::{HandledCount, StoreAnswer};
 use frolic_protocol::ServerMessage;
-use frolic_world::{PlayerNumber, World, input};
+use frolic_world::{CommitGate, PlayerNumber, World, input};
 
-use super::commits::{CommitGate, Requester};
+use super::commits::Requester;
 use super::saving::SavingNotice;
 use crate::admission::{Identity, ResumeClaims, TOKEN_LIFETIME_S};
 use crate::persistence::PersistenceClient;
@@ -115,7 +115,8 @@ pub(super) struct Persister {
     client: PersistenceClient,
     store: StoreClient,
     returning: Returning,
-    commits: CommitGate,
+    /// Answers to commands. Their number is bounded by the operations that may wait.
+    commits: CommitGate<Requester>,
     /// The last snapshot of how far players' messages were handled.
     last_look: Look,
     saving: SavingNotice,
@@ -190,7 +191,7 @@ impl Persister {
 
     /// Answers a command once operation `op` is persisted.
     pub fn answer_after(&mut self, op: u64, requester: Requester) {
-        self.commits.answer_after(op, requester);
+        self.commits.hold(op, requester);
     }
 
     /// Answers the commands that are persisted by now. Where operations are never
@@ -199,7 +200,8 @@ impl Persister {
         if !self.client.is_persistent() {
             self.client.hold(world);
         }
-        self.commits.open(world.persisted_op(), sessions);
+        let due = self.commits.release(world.persisted_op());
+        due.for_each(|requester| requester.acknowledge(sessions));
     }
 
     /// Requests a checkpoint of the world with the next batch.

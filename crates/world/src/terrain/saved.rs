@@ -155,7 +155,7 @@ impl Ground {
             terrain.install(next, chunk).then_some(next)
         });
         if let Some(next) = again.flatten() {
-            self.note_replicable(&[next], space.tick);
+            self.publish(&[next], space.tick);
         }
     }
 

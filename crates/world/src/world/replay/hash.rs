@@ -8,6 +8,7 @@ use frolic_sim::digest::Digest;
 
 use crate::entities::Entity;
 use crate::fingerprint::Fingerprint;
+use crate::history::Publication;
 use crate::moment::Moment;
 use crate::outbox::Outgoing;
 use crate::player::{Arms, Contact, Life, Magic, Player, Style, Vitality};
@@ -56,6 +57,17 @@ impl Fingerprint {
         self.word(state.history.newest());
         self.word(state.history.persisted());
         self.structures(&state.structures);
+        for (seq, publication) in state.history.unpublished() {
+            if let Publication::Structure(entity) = publication {
+                self.word(seq);
+                self.word(u64::from(*entity));
+            }
+        }
+        for (seq, publication) in state.history.unpublished() {
+            if matches!(publication, Publication::Chunks(_)) {
+                self.word(seq);
+            }
+        }
         state.ground.words().for_each(|word| self.word(word));
         if let Some(terrain) = space.collision.terrain() {
             self.word(terrain.fingerprint());
@@ -95,10 +107,6 @@ impl Fingerprint {
             self.floats(position);
             self.floats(rotation);
             self.text(owner.as_deref().unwrap_or("\0"));
-        }
-        for (seq, entity) in structures.waiting() {
-            self.word(seq);
-            self.word(u64::from(entity));
         }
     }
 
