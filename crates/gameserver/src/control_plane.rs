@@ -12,8 +12,8 @@ use frolic_fleet_api::process::{
 };
 use frolic_fleet_api::remote_commands::{LearnSpell, OutsideNews};
 use frolic_fleet_api::store::{StoreAnswers, StoreBatch};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::scripts::ScriptRelease;
@@ -27,10 +27,12 @@ const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why the control plane could not be used.
 #[derive(Debug, thiserror::Error)]
-#[error("the control plane at {url} did not complete the request: {what}")]
+#[error("the control plane at {url} did not complete the request: {what}{}", refusal.as_deref().unwrap_or_default())]
 pub struct ControlPlaneError {
     url: String,
     what: String,
+    /// The reason that it gave.
+    refusal: Option<String>,
     source: reqwest::Error,
 }
 
@@ -55,6 +57,17 @@ impl ControlPlaneError {
     pub fn status(&self) -> Option<reqwest::StatusCode> {
         self.source.status()
     }
+}
+
+/// The body of an error.
+#[derive(Deserialize)]
+struct Refusal {
+    error: RefusalReason,
+}
+
+#[derive(Deserialize)]
+struct RefusalReason {
+    message: String,
 }
 
 /// A connection to the control plane, for one world.
@@ -257,17 +270,23 @@ impl ControlPlane {
         what: &str,
     ) -> Result<reqwest::Response, ControlPlaneError> {
         let request = request.bearer_auth(&self.token);
-        let answer = request
-            .send()
-            .await
-            .and_then(|answer| answer.error_for_status());
-        answer.map_err(|source| self.error(what, source))
+        let answer = request.send().await;
+        let answer = answer.map_err(|source| self.error(what, source))?;
+        let Err(source) = answer.error_for_status_ref() else {
+            return Ok(answer);
+        };
+        // The control plane is trusted, and its errors are short.
+        let reason = answer.json::<Refusal>().await.ok();
+        let mut error = self.error(what, source);
+        error.refusal = reason.map(|reason| format!(" ({})", reason.error.message));
+        Err(error)
     }
 
     fn error(&self, what: &str, source: reqwest::Error) -> ControlPlaneError {
         ControlPlaneError {
             url: self.base.clone(),
             what: what.to_owned(),
+            refusal: None,
             source,
         }
     }

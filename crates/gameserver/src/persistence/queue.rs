@@ -40,6 +40,8 @@ struct PendingBatch {
     added_at: Option<Instant>,
     /// The same for the batch that is being stored.
     taken_at: Option<Instant>,
+    /// The last operation of the batch that is being stored.
+    last_in_flight: Option<u64>,
     closed: bool,
 }
 
@@ -66,6 +68,12 @@ impl PendingBatch {
 
     fn ops_waiting(&self) -> usize {
         self.ops.len() + self.held.len()
+    }
+
+    /// Whether the queue stores operations up to a number by itself.
+    fn stores_any(&self, up_to: u64) -> bool {
+        let first = self.ops.front().map(|op| op.seq);
+        self.last_in_flight.is_some() || first.is_some_and(|first| first <= up_to)
     }
 }
 
@@ -106,16 +114,29 @@ impl PersistQueue {
         self.heap().held.front().map(|op| op.seq)
     }
 
-    /// The held operations up to a number.
-    pub fn held_ops(&self, up_to: u64) -> Vec<LoggedOp> {
-        let heap = self.heap();
-        let held = heap.held.iter().take_while(|op| op.seq <= up_to);
-        held.cloned().collect()
+    /// The held operations up to a number, once all released ones up to it are
+    /// stored: the log accepts no gaps.
+    pub async fn held_ops(&self, up_to: u64) -> Vec<LoggedOp> {
+        let mut stored = self.stored.subscribe();
+        loop {
+            stored.mark_unchanged();
+            {
+                let heap = self.heap();
+                if !heap.stores_any(up_to) {
+                    let held = heap.held.iter().take_while(|op| op.seq <= up_to);
+                    return held.cloned().collect();
+                }
+            }
+            // The sender lives as long as `self`.
+            let _ = stored.changed().await;
+        }
     }
 
-    /// Held operations were stored with something else.
-    pub fn held_are_stored(&self, stored: Stored) {
+    /// Operations were stored with something else. Some may have been released
+    /// since they were taken; storing later ones without them would leave a gap.
+    pub fn ops_are_stored(&self, stored: Stored) {
         let mut heap = self.heap();
+        heap.ops.retain(|op| op.seq > stored.seq());
         heap.held.retain(|op| op.seq > stored.seq());
         self.note_done(&mut heap, stored.seq());
     }
@@ -204,6 +225,7 @@ impl PersistQueue {
     fn batch(&self, heap: &mut PendingBatch) -> PersistBatch {
         let count = heap.ops.len().min(BATCH_OPS_MAX);
         let ops: Vec<LoggedOp> = heap.ops.drain(..count).collect();
+        heap.last_in_flight = ops.last().map(|op| op.seq);
         // A checkpoint includes operations that are stored with it or were before,
         // so it waits for the last of them.
         let rest = heap.ops.front().map(|op| op.seq);
@@ -226,7 +248,7 @@ impl PersistQueue {
     /// A batch is on disk, and everything before its mark.
     pub fn stored(&self, batch: &PersistBatch, stored: Stored, took: Duration) {
         let mut heap = self.heap();
-        heap.taken_at = None;
+        (heap.taken_at, heap.last_in_flight) = (None, None);
         self.note_done(&mut heap, stored.seq());
         drop(heap);
         self.figures.stored(batch, took);
@@ -260,6 +282,7 @@ mod tests {
     use super::*;
     use frolic_fleet_api::ops::WorldOp;
     use frolic_fleet_api::persist::PersistReply;
+    use futures_util::FutureExt;
 
     fn op(seq: u64) -> LoggedOp {
         LoggedOp {
@@ -348,12 +371,36 @@ mod tests {
         assert_eq!((batch.ops.len(), batch.players.len()), (0, 1));
         persist_queue.stored(&batch, stored(0, mark), Duration::ZERO);
         persist_queue.until_stored(mark).await;
-        assert_eq!(persist_queue.held_ops(2), [op(1), op(2)]);
+        assert_eq!(persist_queue.held_ops(2).await, [op(1), op(2)]);
         assert_eq!(persist_queue.first_held(), Some(1), "they are not stored");
-        persist_queue.held_are_stored(stored(1, 0));
+        persist_queue.ops_are_stored(stored(1, 0));
         persist_queue.release(2, vec![player(2)]);
         let (batch, _) = persist_queue.take().await.unwrap();
         assert_eq!((batch.ops, batch.players), (vec![op(2)], vec![player(2)]));
         assert_eq!(persist_queue.first_held(), Some(3));
+    }
+
+    #[tokio::test]
+    async fn held_operations_are_taken_once_earlier_ones_are_stored() {
+        let persist_queue = PersistQueue::new(1, Arc::default());
+        persist_queue.hold(vec![op(1), op(2), op(3)]);
+        persist_queue.release(1, Vec::new());
+        let mut taking = std::pin::pin!(persist_queue.held_ops(3));
+        assert!((&mut taking).now_or_never().is_none(), "1 is queued");
+        let (batch, mark) = persist_queue.take().await.unwrap();
+        assert!((&mut taking).now_or_never().is_none(), "1 is in flight");
+        persist_queue.stored(&batch, stored(1, mark), Duration::ZERO);
+        assert_eq!(taking.await, [op(2), op(3)]);
+    }
+
+    #[tokio::test]
+    async fn operations_that_were_stored_elsewhere_after_their_release_leave_no_gap() {
+        let persist_queue = PersistQueue::new(1, Arc::default());
+        persist_queue.hold(vec![op(1), op(2), op(3), op(4)]);
+        assert_eq!(persist_queue.held_ops(3).await.len(), 3);
+        persist_queue.release(2, Vec::new());
+        persist_queue.ops_are_stored(stored(3, 0));
+        persist_queue.release(4, Vec::new());
+        assert_eq!(persist_queue.take().await.unwrap().0.ops, [op(4)]);
     }
 }

@@ -75,13 +75,16 @@ impl StoreWorker {
             mut batch, with, ..
         } = gathered;
         let ids: Vec<u32> = batch.requests.iter().map(|request| request.id).collect();
-        let waited =
-            tokio::time::timeout(STALE, self.persist_queue.until_stored(with.after_mark)).await;
-        let answers = match waited {
-            Ok(()) => {
+        let queue = &self.persist_queue;
+        let earlier = async {
+            queue.until_stored(with.after_mark).await;
+            queue.held_ops(with.newest_op).await
+        };
+        let answers = match tokio::time::timeout(STALE, earlier).await {
+            Ok(ops) => {
                 batch.handled.clone_from(&with.counts);
-                batch.ops = self.persist_queue.held_ops(with.newest_op);
-                batch.near_only = self.persist_queue.is_near_only();
+                batch.ops = ops;
+                batch.near_only = queue.is_near_only();
                 self.answers(&batch).await
             }
             Err(_) => Err(UNREACHABLE),
@@ -92,7 +95,7 @@ impl StoreWorker {
         };
         match stored {
             Some(stored) if !batch.ops.is_empty() => {
-                self.persist_queue.held_are_stored(stored);
+                self.persist_queue.ops_are_stored(stored);
                 let _ = self.inbox.send(Inbound::Persisted(stored)).await;
             }
             Some(_) => {}

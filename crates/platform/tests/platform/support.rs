@@ -90,7 +90,12 @@ impl TestPlatform {
             stage,
             data_dir,
             database_url,
-            http: Client::new(),
+            // Tests shorten the time after which the server closes idle connections; a reused
+            // one could close just as a request is sent.
+            http: Client::builder()
+                .pool_max_idle_per_host(0)
+                .build()
+                .expect("a client"),
             stop: Some(stop),
             served,
         }
