@@ -1,6 +1,6 @@
 // Social features: a character edited on the site is seen by others in the world, an invite link spawns next to the friend,
 // blocked players do not see each other's chat, and a report includes a recording and leads to a notice and an appeal.
-// Covers: crates/platform/src/community/social, crates/platform/src/moderation, web/src/routes/moderation, web/src/player
+// Covers: crates/platform/src/community, crates/platform/src/moderation, web/src/routes/moderation, web/src/player
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import path from 'node:path';
