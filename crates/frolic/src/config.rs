@@ -1,8 +1,10 @@
 //! Configuration of `frolic serve`: flags beat environment beats `frolic.toml`
-//! beats defaults.
+//! beats defaults. [`Layer`] is the only list of settings.
 
 #[cfg(test)]
 mod environment;
+#[cfg(test)]
+mod page;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +16,7 @@ use clap::Args;
 use frolic_platform::signing::write_private;
 use frolic_platform::tls::TlsSettings;
 use frolic_platform::{BlobLocation, DatabaseKind, IdentitySettings, Settings, ids};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 const CONFIG_FILE: &str = "frolic.toml";
 /// Least bytes of snapshots a second that a player is sent.
@@ -23,135 +25,126 @@ const SECRET_FILE: &str = "secret_key";
 /// Shorter secrets can be guessed.
 const SECRET_CHARS_MIN: usize = 16;
 
-/// Settings from one source; what is absent is left to the next one.
-#[derive(Args, Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+/// Settings from one source; what is absent is left to the next one. A field's name is the key in `frolic.toml`,
+/// in upper case the environment variable, and with hyphens the flag. `docs/operate/settings.md` is generated from
+/// the comments.
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[command(mut_args(with_variable))]
 #[serde(deny_unknown_fields)]
 pub struct Layer {
-    /// Address to listen on [env: HOST] [default: 127.0.0.1]
+    /// Address to listen on [default: 127.0.0.1]
     #[arg(long)]
     pub host: Option<String>,
-    /// Port to listen on [env: PORT] [default: 5000]
+    /// Port to listen on [default: 5000]
     #[arg(long)]
     pub port: Option<u16>,
-    /// Folder of all data [env: DATA_DIR] [default: ./data]
+    /// Folder of database, packages and keys [default: ./data]
     #[arg(long)]
     pub data_dir: Option<PathBuf>,
-    /// Database, such as sqlite://data/frolic.db or postgres://user:password@host/database [env: DATABASE_URL] [default: SQLite in the data folder]
+    /// Database, such as sqlite://data/frolic.db or postgres://user:password@host/database; see
+    /// docs/operate/storage.md [default: SQLite in the data folder]
     #[arg(long)]
     pub database_url: Option<String>,
-    /// Packages and assets: a folder, or s3://bucket/prefix with AWS_ACCESS_KEY_ID and the like in the environment [env: BLOB_URL] [default: in the data folder]
+    /// Packages and assets: a folder, or s3://bucket/prefix with AWS_ACCESS_KEY_ID and the like in the environment;
+    /// see docs/operate/storage.md [default: in the data folder]
     #[arg(long)]
     pub blob_url: Option<String>,
-    /// Signs tickets; other users of this machine can see flags, so prefer the environment
-    /// [env: SECRET_KEY] [default: generated once and stored in the data
-    /// folder]
+    /// Signs tickets and sessions; other users of this machine can see flags, so prefer the environment [default:
+    /// generated once and stored in the data folder]
     #[arg(long)]
     pub secret_key: Option<String>,
-    /// Opens /admin [env: ADMIN_TOKEN] [default: closed]
+    /// Opens /admin, to appoint the first admin; see docs/operate/accounts.md [default: closed]
     #[arg(long)]
     pub admin_token: Option<String>,
-    /// Certificate to speak https and wss with, as a PEM file with its chain; see docs/operate/tls.md
-    /// [env: TLS_CERT] [default: plain http, for this machine or behind a proxy]
+    /// Certificate to serve https and wss without a proxy, as a PEM file with its chain; see docs/operate/tls.md
+    /// [default: plain http, for this machine or behind a proxy]
     #[arg(long)]
     pub tls_cert: Option<PathBuf>,
-    /// Its private key, as a PEM file [env: TLS_KEY]
+    /// Its private key, as a PEM file
     #[arg(long)]
     pub tls_key: Option<PathBuf>,
-    /// Where an issuer of identities publishes its keys (JWKS), to log in with its JWTs
-    /// [env: IDENTITY_JWKS_URL] [default: passwords only]
+    /// Where an issuer of identities publishes its keys (JWKS), to accept its JWTs for login; see
+    /// docs/operate/accounts.md [default: passwords only]
     #[arg(long)]
     pub identity_jwks_url: Option<String>,
-    /// The expected issuer of its JWTs [env: IDENTITY_ISSUER]
+    /// The expected issuer of its JWTs
     #[arg(long)]
     pub identity_issuer: Option<String>,
-    /// The expected audience of its JWTs [env: IDENTITY_AUDIENCE] [default:
-    /// any]
+    /// The expected audience of its JWTs [default: any]
     #[arg(long)]
     pub identity_audience: Option<String>,
-    /// Game that a join without any id opens [env: DEFAULT_GAME] [default: the first sample]
+    /// Game that a join without any id opens [default: the first sample]
     #[arg(long)]
     pub default_game: Option<String>,
-    /// Folder to record every session in, for `frolic replay` [env: RECORD_DIR] [default: none is recorded]
+    /// Folder to record every session in, for `frolic replay` and reports; see docs/operate/moderation.md. Old files
+    /// are not deleted automatically [default: none is recorded]
     #[arg(long)]
     pub record_dir: Option<PathBuf>,
-    /// Bytes of snapshots a second that one player is sent at most [env: CLIENT_BYTES_PER_SECOND] [default: 65536]
+    /// Snapshot bandwidth limit per player in bytes per second, at least 4096 [default: 65536]
     #[arg(long)]
     pub client_bytes_per_second: Option<u32>,
-    /// Whether players reach worlds through PORT alone, as in a container that publishes no other port:
-    /// over WebSocket, without WebTransport [env: SINGLE_PORT] [default: false]
+    /// Whether players reach worlds through PORT alone, as in a container that publishes no other port: over
+    /// WebSocket, without WebTransport; see docs/operate/deploy.md [default: false]
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub single_port: Option<bool>,
-    /// Masks swear words, links and phone numbers in chat and refuses such names [env: TEXT_FILTER] [default: true]
+    /// Whether to mask swear words, links and phone numbers in chat and to refuse such names [default: true]
     #[arg(long)]
     pub text_filter: Option<bool>,
-    /// Key of the language model that writes `.soul` files out; never a flag,
-    /// which others on this machine could see.
+    /// Key of the language model that builds spells from a prompt and translates `.soul` files; see
+    /// docs/create/soul.md. Never a flag, because other users of this machine can see flags
     #[arg(skip)]
     pub soul_api_key: Option<String>,
-    /// Where that model is.
+    /// Address of that model's API
     #[arg(skip)]
     pub soul_api_url: Option<String>,
-    /// Which one it is.
+    /// Name of that model
     #[arg(skip)]
     pub soul_model: Option<String>,
 }
 
 impl Layer {
+    /// The names of all settings.
+    fn names() -> impl Iterator<Item = String> {
+        let empty = serde_json::to_value(Self::default()).unwrap_or_default();
+        let fields = empty.as_object().cloned().unwrap_or_default();
+        fields.into_iter().map(|(name, _)| name)
+    }
+
     /// Reads the environment through `lookup`. Empty variables count as absent.
     ///
     /// # Errors
     /// Names the variable that cannot be understood.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
-        let get = |name: &str| lookup(name).filter(|value| !value.is_empty());
-        let port = get("PORT")
-            .map(|port| {
-                port.parse()
-                    .with_context(|| format!("PORT must be a number from 0 to 65535, not '{port}'"))
-            })
-            .transpose()?;
-        let client_bytes_per_second = get("CLIENT_BYTES_PER_SECOND")
-            .map(|bytes| {
-                bytes.parse().with_context(|| {
-                    format!("CLIENT_BYTES_PER_SECOND must be a number, not '{bytes}'")
-                })
-            })
-            .transpose()?;
-        let single_port = get("SINGLE_PORT")
-            .map(|text| match text.as_str() {
-                "1" | "true" => Ok(true),
-                "0" | "false" => Ok(false),
-                other => bail!("SINGLE_PORT must be true or false, not '{other}'"),
-            })
-            .transpose()?;
-        let text_filter = get("TEXT_FILTER")
-            .map(|filter| match filter.to_ascii_lowercase().as_str() {
-                "on" | "true" | "1" => Ok(true),
-                "off" | "false" | "0" => Ok(false),
-                _ => bail!("TEXT_FILTER must be on or off, not '{filter}'"),
-            })
-            .transpose()?;
-        Ok(Self {
-            host: get("HOST"),
-            port,
-            data_dir: get("DATA_DIR").map(PathBuf::from),
-            database_url: get("DATABASE_URL"),
-            blob_url: get("BLOB_URL"),
-            secret_key: get("SECRET_KEY"),
-            admin_token: get("ADMIN_TOKEN"),
-            tls_cert: get("TLS_CERT").map(PathBuf::from),
-            tls_key: get("TLS_KEY").map(PathBuf::from),
-            identity_jwks_url: get("IDENTITY_JWKS_URL"),
-            identity_issuer: get("IDENTITY_ISSUER"),
-            identity_audience: get("IDENTITY_AUDIENCE"),
-            default_game: get("DEFAULT_GAME"),
-            record_dir: get("RECORD_DIR").map(PathBuf::from),
-            client_bytes_per_second,
-            single_port,
-            text_filter,
-            soul_api_key: get("SOUL_API_KEY"),
-            soul_api_url: get("SOUL_API_URL"),
-            soul_model: get("SOUL_MODEL"),
-        })
+        let mut layer = Self::default();
+        for name in Self::names() {
+            let variable = name.to_uppercase();
+            if let Some(text) = lookup(&variable).filter(|text| !text.is_empty()) {
+                let one = Self::from_text(&name, text)
+                    .with_context(|| format!("{variable} is not valid"))?;
+                layer = one.over(layer)?;
+            }
+        }
+        Ok(layer)
+    }
+
+    /// One setting from the text of its variable.
+    fn from_text(name: &str, text: String) -> anyhow::Result<Self> {
+        let with = |value: toml::Value| {
+            let layer = toml::Table::from_iter([(name.to_owned(), value)]);
+            layer.try_into::<Self>()
+        };
+        if with(true.into()).is_ok() {
+            return match text.to_ascii_lowercase().as_str() {
+                "on" | "true" | "1" => Ok(with(true.into())?),
+                "off" | "false" | "0" => Ok(with(false.into())?),
+                _ => bail!("it must be true or false, not '{text}'"),
+            };
+        }
+        match text.parse::<i64>() {
+            Ok(number) if with(0.into()).is_ok() => Ok(with(number.into())?),
+            _ => Ok(with(text.into())?),
+        }
     }
 
     /// Reads a `frolic.toml`. An unknown key is an error: it would be a setting
@@ -164,31 +157,13 @@ impl Layer {
     }
 
     /// This layer, completed by the one below.
-    pub fn over(self, below: Self) -> Self {
-        Self {
-            host: self.host.or(below.host),
-            port: self.port.or(below.port),
-            data_dir: self.data_dir.or(below.data_dir),
-            database_url: self.database_url.or(below.database_url),
-            blob_url: self.blob_url.or(below.blob_url),
-            secret_key: self.secret_key.or(below.secret_key),
-            admin_token: self.admin_token.or(below.admin_token),
-            tls_cert: self.tls_cert.or(below.tls_cert),
-            tls_key: self.tls_key.or(below.tls_key),
-            identity_jwks_url: self.identity_jwks_url.or(below.identity_jwks_url),
-            identity_issuer: self.identity_issuer.or(below.identity_issuer),
-            identity_audience: self.identity_audience.or(below.identity_audience),
-            default_game: self.default_game.or(below.default_game),
-            record_dir: self.record_dir.or(below.record_dir),
-            client_bytes_per_second: self
-                .client_bytes_per_second
-                .or(below.client_bytes_per_second),
-            single_port: self.single_port.or(below.single_port),
-            text_filter: self.text_filter.or(below.text_filter),
-            soul_api_key: self.soul_api_key.or(below.soul_api_key),
-            soul_api_url: self.soul_api_url.or(below.soul_api_url),
-            soul_model: self.soul_model.or(below.soul_model),
-        }
+    ///
+    /// # Errors
+    /// For a path that is not Unicode.
+    pub fn over(&self, below: Self) -> anyhow::Result<Self> {
+        let mut merged = toml::Table::try_from(below)?;
+        merged.extend(toml::Table::try_from(self)?);
+        Ok(merged.try_into()?)
     }
 
     /// The folder of packages, as the platform has it.
@@ -285,7 +260,19 @@ pub fn load(flags: Layer, file: Option<&Path>) -> anyhow::Result<Layer> {
         }
     };
     let from_env = Layer::from_env(|name| std::env::var(name).ok())?;
-    Ok(flags.over(from_env).over(from_file))
+    flags.over(from_env)?.over(from_file)
+}
+
+/// Adds the environment variable to the help of a setting.
+fn with_variable(arg: clap::Arg) -> clap::Arg {
+    let variable = arg.get_id().as_str().to_uppercase();
+    match arg.get_help() {
+        Some(help) => {
+            let help = format!("{help} [env: {variable}]");
+            arg.help(help)
+        }
+        None => arg,
+    }
 }
 
 fn parse_host(host: &str) -> anyhow::Result<IpAddr> {
@@ -383,7 +370,7 @@ mod tests {
             port: Some(3),
             ..Layer::default()
         };
-        let merged = flags.over(env).over(file);
+        let merged = flags.over(env).unwrap().over(file).unwrap();
         assert_eq!(merged.port, Some(3));
         assert_eq!(merged.admin_token.as_deref(), Some("env"));
         assert_eq!(merged.host.as_deref(), Some("0.0.0.0"));
@@ -425,7 +412,7 @@ mod tests {
             Layer::from_env(|name| (name == "PORT").then(|| "http".to_owned())).unwrap_err();
         assert!(format!("{error:#}").contains("PORT"), "{error:#}");
         let error =
-            Layer::from_env(|name| (name == "SINGLE_PORT").then(|| "on".to_owned())).unwrap_err();
+            Layer::from_env(|name| (name == "SINGLE_PORT").then(|| "2".to_owned())).unwrap_err();
         assert!(format!("{error:#}").contains("true or false"), "{error:#}");
         for wrong in [
             Layer {
