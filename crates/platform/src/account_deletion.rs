@@ -8,7 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::Platform;
-use crate::api::{DeleteAccountRequest, ErrorBody};
+use crate::api::DeleteAccountRequest;
 use crate::community::accounts::me::verify_password;
 use crate::community::accounts::roles::{lock_admins, refuse_last_admin};
 use crate::community::auth::{Role, Session};
@@ -48,10 +48,10 @@ pub fn rated_routes() -> OpenApiRouter<Platform> {
     request_body = DeleteAccountRequest,
     responses(
         (status = 204),
-        (status = 400, body = ErrorBody, description = "The name is not yours"),
-        (status = 403, body = ErrorBody, description = "Wrong password, or the caller used an API key"),
-        (status = 409, body = ErrorBody, description = "This is the last admin account"),
-        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
+        (status = 400, description = "The name is not yours"),
+        (status = 403, description = "Wrong password, or the caller used an API key"),
+        (status = 409, description = "This is the last admin account"),
+        (status = 503, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn delete(

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::Platform;
-use crate::api::{CleanupReport, ErrorBody, ServerList, SessionInfo, SessionList};
+use crate::api::{CleanupReport, ServerList, SessionInfo, SessionList};
 use crate::cleanup;
 use crate::community::accounts::sessions::unknown_session;
 use crate::community::auth::Admin;
@@ -40,7 +40,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
     params(PageQuery),
     responses(
         (status = 200, body = ServerList),
-        (status = 403, body = ErrorBody, description = "Not an admin"),
+        (status = 403, description = "Not an admin"),
     )
 )]
 pub async fn servers(
@@ -76,8 +76,8 @@ pub struct StopQuery {
     params(("id" = String, Path, description = "Id of the server or of its world"), StopQuery),
     responses(
         (status = 202, description = "The server is stopping"),
-        (status = 403, body = ErrorBody, description = "Not an admin"),
-        (status = 404, body = ErrorBody, description = "No such server"),
+        (status = 403, description = "Not an admin"),
+        (status = 404, description = "No such server"),
     )
 )]
 pub async fn stop_server(
@@ -118,7 +118,7 @@ from_row!(SessionInfo {
     params(PageQuery),
     responses(
         (status = 200, body = SessionList),
-        (status = 403, body = ErrorBody, description = "Not an admin"),
+        (status = 403, description = "Not an admin"),
     )
 )]
 pub async fn sessions(
@@ -154,11 +154,10 @@ pub async fn sessions(
 /// Ends a session.
 #[utoipa::path(
     delete, path = "/admin/sessions/{session_id}", tag = "admin", security(("bearer" = [])),
-    params(("session_id" = String, Path)),
     responses(
         (status = 204),
-        (status = 403, body = ErrorBody, description = "Not an admin"),
-        (status = 404, body = ErrorBody, description = "No such session"),
+        (status = 403, description = "Not an admin"),
+        (status = 404, description = "No such session"),
     )
 )]
 pub async fn end_session(
@@ -182,7 +181,7 @@ pub async fn end_session(
     post, path = "/admin/cleanup", tag = "admin", security(("bearer" = [])),
     responses(
         (status = 200, body = CleanupReport),
-        (status = 403, body = ErrorBody, description = "Not an admin"),
+        (status = 403, description = "Not an admin"),
     )
 )]
 pub async fn clean_up(

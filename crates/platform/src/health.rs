@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::Platform;
-use crate::api::{ErrorBody, Health};
+use crate::api::Health;
 use crate::community::auth::Admin;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -42,7 +42,7 @@ pub async fn health(State(platform): State<Platform>) -> Json<Health> {
 /// again by itself when the cause is gone.
 #[utoipa::path(get, path = "/readyz", tag = "operation", responses(
     (status = 200, description = "the platform is ready", body = Health),
-    (status = 503, description = "the database does not respond or cannot store data, or the platform is shutting down", body = ErrorBody),
+    (status = 503, description = "the database does not respond or cannot store data, or the platform is shutting down"),
 ))]
 pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, ApiError> {
     if platform.worlds.fleet.is_stopping() {

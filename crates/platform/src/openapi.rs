@@ -7,8 +7,9 @@ use axum::routing::get;
 use bytes::Bytes;
 use utoipa::OpenApi;
 use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Ref, ResponseBuilder};
+use utoipa::openapi::{Ref, RefOr, Required, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::api::{ErrorBody, ErrorInfo};
@@ -55,12 +56,21 @@ const ANYWHERE: [(&str, &str); 5] = [
         "The database or file storage is unavailable; see Retry-After",
     ),
 ];
-/// Additional response of operations that require a token.
-const WITH_TOKEN: (&str, &str) = ("401", "The token is missing or invalid");
 /// Additional responses of operations with a body.
 const WITH_BODY: [(&str, &str); 2] = [
     ("413", "The body is too large for this operation"),
     ("415", "Unsupported media type of the body"),
+];
+/// Additional response of operations that read a token.
+const WITH_TOKEN: (&str, &str) = ("401", "The token is missing, invalid or expired");
+/// Additional response of operations with an id in their path.
+const WITH_ID: (&str, &str) = ("404", "Nothing with this id exists for the caller");
+/// Texts of failures that an operation lists without a description.
+const TEXTS: [(&str, &str); 4] = [
+    ("403", "The caller may not do this"),
+    ("404", "Not found"),
+    ("409", "Conflicts with the current state or a later edit"),
+    ("422", "The content is not valid; the message says why"),
 ];
 
 /// Adds `GET /api/openapi.json` to the router and drops the annotations.
@@ -109,16 +119,69 @@ fn complete(document: &mut utoipa::openapi::OpenApi) {
                 continue;
             };
             operation.operation_id = Some(operation_id(method, path));
-            let body = operation.request_body.iter().flat_map(|_| WITH_BODY);
-            let ways = operation.security.as_ref();
-            let secured = ways.is_some_and(|ways| !ways.contains(&SecurityRequirement::default()));
-            let token = secured.then_some(WITH_TOKEN);
-            for (status, text) in ANYWHERE.into_iter().chain(body).chain(token) {
-                let responses = &mut operation.responses.responses;
-                responses
-                    .entry(status.to_owned())
-                    .or_insert_with(|| failure(text).into());
-            }
+            add_parameters(operation, path);
+            add_failures(operation, path);
+        }
+    }
+}
+
+/// Declares the parameters in the path that the handler does not describe: they are ids.
+fn add_parameters(operation: &mut Operation, path: &str) {
+    let parameters = operation.parameters.get_or_insert_default();
+    let names = path.split('/').filter_map(|segment| {
+        let name = segment.strip_prefix('{')?;
+        name.strip_suffix('}')
+    });
+    for name in names {
+        let declared =
+            |known: &RefOr<Parameter>| matches!(known, RefOr::T(known) if known.name == name);
+        if !parameters.iter().any(declared) {
+            let parameter = ParameterBuilder::new()
+                .name(name)
+                .parameter_in(ParameterIn::Path)
+                .required(Required::True)
+                .schema(Some(<String as utoipa::PartialSchema>::schema()));
+            parameters.push(RefOr::T(parameter.build()));
+        }
+    }
+}
+
+/// Adds the common failures. The body of every failure is an [`ErrorBody`].
+fn add_failures(operation: &mut Operation, path: &str) {
+    let mut common = ANYWHERE.to_vec();
+    if operation.request_body.is_some() {
+        common.extend(WITH_BODY);
+    }
+    let anyone = SecurityRequirement::default();
+    let mut accepted = operation.security.iter().flatten();
+    if accepted.any(|requirement| *requirement != anyone) {
+        common.push(WITH_TOKEN);
+    }
+    if path.contains('{') {
+        common.push(WITH_ID);
+    }
+    let responses = &mut operation.responses.responses;
+    for (status, text) in common {
+        let response = ResponseBuilder::new().description(text).build();
+        let entry = responses.entry(status.to_owned());
+        entry.or_insert_with(|| response.into());
+    }
+    for (status, response) in responses {
+        let RefOr::T(response) = response else {
+            continue;
+        };
+        if !status.starts_with(['4', '5']) {
+            continue;
+        }
+        let schema = Ref::from_schema_name("ErrorBody");
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        response.content =
+            std::iter::once(("application/json".to_owned(), RefOr::T(content))).collect();
+        let text = TEXTS.iter().find(|(known, _)| known == status);
+        if let Some((_, text)) = text
+            && response.description.is_empty()
+        {
+            response.description = (*text).to_owned();
         }
     }
 }
@@ -131,15 +194,4 @@ fn operation_id(method: &str, path: &str) -> String {
         .chain(words)
         .collect::<Vec<_>>()
         .join("_")
-}
-
-fn failure(text: &str) -> utoipa::openapi::Response {
-    let schema = Ref::from_schema_name("ErrorBody");
-    ResponseBuilder::new()
-        .description(text)
-        .content(
-            "application/json",
-            ContentBuilder::new().schema(Some(schema)).build(),
-        )
-        .build()
 }

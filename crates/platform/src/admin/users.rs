@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 
 use crate::Platform;
-use crate::api::{ErrorBody, GiveRoleRequest, NewPassword, RoleName, UserInfo, UserList};
+use crate::api::{GiveRoleRequest, NewPassword, RoleName, UserInfo, UserList};
 use crate::community::accounts::roles::{lock_admins, refuse_last_admin};
 use crate::community::accounts::sessions;
 use crate::community::auth::Admin;
@@ -67,7 +67,7 @@ pub struct UsersQuery {
     params(UsersQuery),
     responses(
         (status = 200, body = UserList),
-        (status = 403, body = ErrorBody, description = "Not an admin"),
+        (status = 403, description = "Not an admin"),
     )
 )]
 pub async fn list(
@@ -115,13 +115,12 @@ pub async fn list(
 /// Assigns a role to an account. It applies to the account's open sessions at once.
 #[utoipa::path(
     post, path = "/admin/users/{user_id}/role", tag = "admin", security(("bearer" = [])),
-    params(("user_id" = String, Path)),
     request_body = GiveRoleRequest,
     responses(
         (status = 200, body = UserInfo),
-        (status = 403, body = ErrorBody, description = "Not an admin"),
-        (status = 404, body = ErrorBody, description = "No such account"),
-        (status = 409, body = ErrorBody, description = "The role was changed by another request, or this is the last admin"),
+        (status = 403, description = "Not an admin"),
+        (status = 404, description = "No such account"),
+        (status = 409, description = "The role was changed by another request, or this is the last admin"),
     )
 )]
 pub async fn give_role(
@@ -175,12 +174,11 @@ pub async fn give_role(
 /// operator hands the password over.
 #[utoipa::path(
     post, path = "/admin/users/{user_id}/password", tag = "admin", security(("bearer" = [])),
-    params(("user_id" = String, Path)),
     responses(
         (status = 200, body = NewPassword),
-        (status = 403, body = ErrorBody, description = "Not an admin"),
-        (status = 404, body = ErrorBody, description = "No such account"),
-        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
+        (status = 403, description = "Not an admin"),
+        (status = 404, description = "No such account"),
+        (status = 503, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn reset_password(

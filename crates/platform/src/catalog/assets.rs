@@ -21,7 +21,7 @@ use subtle::ConstantTimeEq;
 
 use super::access::{self, OptionalSession};
 use super::{games, scaling};
-use crate::api::{ErrorBody, GameFile, GameFiles, GameVisibility};
+use crate::api::{GameFile, GameFiles, GameVisibility};
 use crate::catalog::Catalog;
 use crate::catalog::derived::Form;
 use crate::community::auth::Role;
@@ -123,11 +123,8 @@ pub struct FilesQuery {
 /// 404 when the game does not exist.
 #[utoipa::path(
     get, path = "/api/games/{id}/files", tag = "store",
-    params(("id" = String, Path, description = "Game id"), FilesQuery),
-    responses(
-        (status = 200, body = GameFiles),
-        (status = 404, body = ErrorBody),
-    ),
+    params(FilesQuery),
+    responses((status = 200, body = GameFiles)),
     security((), ("bearer" = []))
 )]
 pub async fn files(
@@ -190,11 +187,10 @@ pub struct ThumbnailQuery {
 /// 404 when the game does not exist or has no thumbnail.
 #[utoipa::path(
     get, path = "/api/games/{id}/thumbnail", tag = "store",
-    params(("id" = String, Path, description = "Game id"), ThumbnailQuery),
+    params(ThumbnailQuery),
     responses(
         (status = 200, description = "PNG, JPEG or WebP", content_type = "image/*"),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 404, body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]
@@ -244,7 +240,6 @@ pub struct CdnQuery {
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream"),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 404, body = ErrorBody),
     )
 )]
 pub async fn cdn(
@@ -283,11 +278,10 @@ pub struct DownloadQuery {
 /// 403 if they do not, 404 when the game or version does not exist.
 #[utoipa::path(
     get, path = "/api/games/{id}/download", tag = "store",
-    params(("id" = String, Path, description = "Game id"), DownloadQuery),
+    params(DownloadQuery),
     responses(
         (status = 200, description = "A `.game` file", content_type = "application/zip"),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 403),
     ),
     security((), ("bearer" = []))
 )]

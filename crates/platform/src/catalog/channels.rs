@@ -16,7 +16,7 @@ use sqlx::AnyPool;
 
 use super::games::GameRow;
 use super::{access, edition_conflict, game_changed, versions};
-use crate::api::{AtEdition, Channel, ErrorBody, GameChannels, SetChannel};
+use crate::api::{AtEdition, Channel, GameChannels, SetChannel};
 use crate::catalog::Catalog;
 use crate::community::auth::{Role, Session};
 use crate::community::sanctions::ActiveSession;
@@ -100,11 +100,9 @@ fn is_in_share(game_id: &str, revision: &str, user_id: &str, pct: u32) -> bool {
 /// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     get, path = "/api/creator/games/{id}/channels", tag = "creator",
-    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = GameChannels),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 403),
     ),
     security(("bearer" = []))
 )]
@@ -125,15 +123,12 @@ pub async fn show(
 #[utoipa::path(
     put, path = "/api/games/{id}/channels/{channel}", tag = "creator",
     params(
-        ("id" = String, Path, description = "Game id"),
         ("channel" = Channel, Path, description = "Channel")
     ),
     request_body = SetChannel,
     responses(
         (status = 200, body = GameChannels),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
+        (status = 403), (status = 409),
     ),
     security(("bearer" = []))
 )]
@@ -173,15 +168,12 @@ pub async fn set(
 #[utoipa::path(
     post, path = "/api/games/{id}/channels/{channel}/rollback", tag = "creator",
     params(
-        ("id" = String, Path, description = "Game id"),
         ("channel" = Channel, Path, description = "Channel")
     ),
     request_body = AtEdition,
     responses(
         (status = 200, body = GameChannels),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
+        (status = 403), (status = 409),
     ),
     security(("bearer" = []))
 )]

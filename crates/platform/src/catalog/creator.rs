@@ -10,7 +10,7 @@ use sqlx::any::AnyRow;
 use super::assets::Grants;
 use super::games::{SUMMARY_COLUMNS, players_now, summary, unknown_game};
 use super::{access, channels, pictures};
-use crate::api::{CreatorGame, CreatorGameList, ErrorBody, GameVisibility};
+use crate::api::{CreatorGame, CreatorGameList, GameVisibility};
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
 use crate::core::clock::rfc3339;
@@ -71,11 +71,9 @@ pub async fn games(
 /// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     get, path = "/api/creator/games/{id}", tag = "creator",
-    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = CreatorGame),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 403),
     ),
     security(("bearer" = []))
 )]

@@ -11,8 +11,7 @@ use sqlx::{AnyPool, Row};
 use super::access;
 use super::recorder::DAY_MS;
 use crate::api::{
-    DashboardDay, DashboardTotals, ErrorBody, GameDashboard, PlayerSample, Retention,
-    ScriptErrorInfo,
+    DashboardDay, DashboardTotals, GameDashboard, PlayerSample, Retention, ScriptErrorInfo,
 };
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
@@ -42,11 +41,10 @@ pub struct DashboardQuery {
 /// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     get, path = "/api/creator/games/{id}/dashboard", tag = "creator",
-    params(("id" = String, Path, description = "Game id"), DashboardQuery),
+    params(DashboardQuery),
     responses(
         (status = 200, body = GameDashboard),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 403),
     ),
     security(("bearer" = []))
 )]

@@ -10,7 +10,7 @@ use sqlx::{AnyConnection, Row};
 
 use super::channels::{bump_edition, refresh_visibility};
 use super::{access, creator, edition_conflict, game_changed, games, text};
-use crate::api::{AtEdition, CreatorGame, EditGame, ErrorBody, FeatureRequest};
+use crate::api::{AtEdition, CreatorGame, EditGame, FeatureRequest};
 use crate::catalog::Catalog;
 use crate::community::auth::{Role, Session};
 use crate::community::sanctions::ActiveSession;
@@ -24,13 +24,10 @@ use crate::core::texts;
 /// 400 for a text that is too long, 409 when the game was changed in the meantime.
 #[utoipa::path(
     patch, path = "/api/games/{id}", tag = "creator",
-    params(("id" = String, Path, description = "Game id")),
     request_body = EditGame,
     responses(
         (status = 200, body = CreatorGame),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
+        (status = 403), (status = 409),
     ),
     security(("bearer" = []))
 )]
@@ -57,13 +54,10 @@ pub async fn edit(
 /// 409 for a game without a stable version, or one that moderators took down.
 #[utoipa::path(
     post, path = "/api/games/{id}/publish", tag = "creator",
-    params(("id" = String, Path, description = "Game id")),
     request_body = AtEdition,
     responses(
         (status = 200, body = CreatorGame),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
+        (status = 403), (status = 409),
     ),
     security(("bearer" = []))
 )]
@@ -114,13 +108,10 @@ pub async fn publish(
 /// 409 when the game was changed in the meantime.
 #[utoipa::path(
     post, path = "/api/games/{id}/unpublish", tag = "creator",
-    params(("id" = String, Path, description = "Game id")),
     request_body = AtEdition,
     responses(
         (status = 200, body = CreatorGame),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
+        (status = 403), (status = 409),
     ),
     security(("bearer" = []))
 )]
@@ -146,12 +137,10 @@ pub async fn unpublish(
 /// 403 for other users.
 #[utoipa::path(
     put, path = "/api/games/{id}/featured", tag = "store",
-    params(("id" = String, Path, description = "Game id")),
     request_body = FeatureRequest,
     responses(
         (status = 204, description = "Done"),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 403),
     ),
     security(("bearer" = []))
 )]

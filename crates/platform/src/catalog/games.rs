@@ -10,9 +10,7 @@ use sqlx::{AnyPool, Row};
 
 use super::access::{self, OptionalSession};
 use super::{TaggedBody, assets, channels, pictures};
-use crate::api::{
-    Channel, ErrorBody, GameDetail, GameSummary, GameVersion, GameVisibility, RunningWorld,
-};
+use crate::api::{Channel, GameDetail, GameSummary, GameVersion, GameVisibility, RunningWorld};
 use crate::catalog::Catalog;
 use crate::core::clock::rfc3339;
 use crate::core::db::{from_row, to_u32};
@@ -78,11 +76,9 @@ impl GameRow {
 /// 404 when the game does not exist.
 #[utoipa::path(
     get, path = "/api/games/{id}", tag = "store",
-    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = GameDetail),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 404, body = ErrorBody),
     ),
     security((), ("bearer" = []))
 )]

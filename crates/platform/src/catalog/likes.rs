@@ -8,7 +8,7 @@ use sqlx::{AnyPool, Row};
 
 use super::access::{self, OptionalSession};
 use super::ranking;
-use crate::api::{ErrorBody, LikeState};
+use crate::api::LikeState;
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
 use crate::core::db::to_u32;
@@ -21,11 +21,7 @@ use crate::core::extract::ApiPath;
 /// 404 when the game does not exist.
 #[utoipa::path(
     put, path = "/api/games/{id}/like", tag = "store",
-    params(("id" = String, Path, description = "Game id")),
-    responses(
-        (status = 200, body = LikeState),
-        (status = 404, body = ErrorBody),
-    ),
+    responses((status = 200, body = LikeState)),
     security(("bearer" = []))
 )]
 pub async fn like(
@@ -42,11 +38,7 @@ pub async fn like(
 /// 404 when the game does not exist.
 #[utoipa::path(
     delete, path = "/api/games/{id}/like", tag = "store",
-    params(("id" = String, Path, description = "Game id")),
-    responses(
-        (status = 200, body = LikeState),
-        (status = 404, body = ErrorBody),
-    ),
+    responses((status = 200, body = LikeState)),
     security(("bearer" = []))
 )]
 pub async fn unlike(

@@ -18,7 +18,7 @@ use super::channels::bump_edition;
 use super::edit::mark_edited;
 use super::games::GameRow;
 use super::{access, creator, game_changed};
-use crate::api::{CreatorGame, ErrorBody, Screenshot, ScreenshotList, ScreenshotOrder};
+use crate::api::{CreatorGame, Screenshot, ScreenshotList, ScreenshotOrder};
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
 use crate::community::sanctions::ActiveSession;
@@ -41,17 +41,13 @@ const SCREENSHOTS_MAX: usize = 8;
 /// 422 for an invalid picture, 409 when the game has 8 screenshots already.
 #[utoipa::path(
     post, path = "/api/games/{id}/screenshots", tag = "creator",
-    params(("id" = String, Path, description = "Game id")),
     request_body(
         content = Vec<u8>, content_type = "application/octet-stream",
         description = "PNG, JPEG or WebP"
     ),
     responses(
         (status = 201, body = ScreenshotList),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
-        (status = 422, body = ErrorBody),
+        (status = 403), (status = 409), (status = 422),
     ),
     security(("bearer" = []))
 )]
@@ -97,13 +93,11 @@ pub async fn add_screenshot(
 #[utoipa::path(
     delete, path = "/api/games/{id}/screenshots/{picture}", tag = "creator",
     params(
-        ("id" = String, Path, description = "Game id"),
         ("picture" = String, Path, description = "Screenshot id")
     ),
     responses(
         (status = 200, body = ScreenshotList),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 403),
     ),
     security(("bearer" = []))
 )]
@@ -145,13 +139,10 @@ pub async fn remove_screenshot(
 /// 409 unless the list contains every id exactly once.
 #[utoipa::path(
     put, path = "/api/games/{id}/screenshots/order", tag = "creator",
-    params(("id" = String, Path, description = "Game id")),
     request_body = ScreenshotOrder,
     responses(
         (status = 200, body = ScreenshotList),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
+        (status = 403), (status = 409),
     ),
     security(("bearer" = []))
 )]
@@ -207,16 +198,13 @@ pub async fn order_screenshots(
 /// 422 for an invalid picture.
 #[utoipa::path(
     put, path = "/api/games/{id}/thumbnail", tag = "creator",
-    params(("id" = String, Path, description = "Game id")),
     request_body(
         content = Vec<u8>, content_type = "application/octet-stream",
         description = "PNG, JPEG or WebP, preferably 16:9"
     ),
     responses(
         (status = 200, body = CreatorGame),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 422, body = ErrorBody),
+        (status = 403), (status = 422),
     ),
     security(("bearer" = []))
 )]
@@ -238,11 +226,9 @@ pub async fn set_thumbnail(
 /// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     delete, path = "/api/games/{id}/thumbnail", tag = "creator",
-    params(("id" = String, Path, description = "Game id")),
     responses(
         (status = 200, body = CreatorGame),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 403),
     ),
     security(("bearer" = []))
 )]

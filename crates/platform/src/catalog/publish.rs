@@ -15,8 +15,8 @@ use sqlx::{AnyPool, Row};
 use super::channels::{self, ChannelChange};
 use super::{created_or_ok, games, text};
 use crate::api::{
-    Channel, ErrorBody, GameVisibility, PackageProblem, PackageReport, PublishResponse,
-    ValidPackage, ValidationReport,
+    Channel, GameVisibility, PackageProblem, PackageReport, PublishResponse, ValidPackage,
+    ValidationReport,
 };
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
@@ -115,9 +115,8 @@ pub struct UploadQuery {
     responses(
         (status = 200, description = "The game has this exact package already", body = PublishResponse),
         (status = 201, body = PublishResponse),
-        (status = 403, body = ErrorBody),
-        (status = 409, body = ErrorBody),
-        (status = 422, description = "`details` is a PackageReport", body = ErrorBody),
+        (status = 403), (status = 409),
+        (status = 422, description = "`details` is a PackageReport"),
     ),
     security(("bearer" = []))
 )]

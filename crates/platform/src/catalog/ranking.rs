@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::State;
 
 use super::access::{self, OptionalSession};
-use crate::api::{ErrorBody, RankingBreakdown, RankingFormula, RankingPart, RankingShare};
+use crate::api::{RankingBreakdown, RankingFormula, RankingPart, RankingShare};
 use crate::catalog::Catalog;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiPath;
@@ -134,11 +134,7 @@ pub async fn formula() -> Json<RankingFormula> {
 /// 404 when the game does not exist.
 #[utoipa::path(
     get, path = "/api/games/{id}/ranking", tag = "store",
-    params(("id" = String, Path, description = "Game id")),
-    responses(
-        (status = 200, body = RankingBreakdown),
-        (status = 404, body = ErrorBody),
-    ),
+    responses((status = 200, body = RankingBreakdown)),
     security((), ("bearer" = []))
 )]
 pub async fn breakdown(

@@ -18,7 +18,7 @@ use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
 use super::created_or_ok;
 use super::publish::{self, PublishOptions};
-use crate::api::{Channel, ErrorBody, PublishResponse, StartUpload, UploadState};
+use crate::api::{Channel, PublishResponse, StartUpload, UploadState};
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
 use crate::community::sanctions::ActiveSession;
@@ -83,8 +83,8 @@ impl Upload {
     request_body = StartUpload,
     responses(
         (status = 201, body = UploadState),
-        (status = 403, description = "You are suspended", body = ErrorBody),
-        (status = 409, body = ErrorBody),
+        (status = 403, description = "You are suspended"),
+        (status = 409),
     ),
     security(("bearer" = []))
 )]
@@ -175,11 +175,7 @@ async fn insert(db: &AnyPool, upload: &Upload, user_id: &str, now: i64) -> Resul
 /// 404 when the upload does not exist or is not yours.
 #[utoipa::path(
     get, path = "/api/uploads/{id}", tag = "store",
-    params(("id" = String, Path, description = "Upload id")),
-    responses(
-        (status = 200, body = UploadState),
-        (status = 404, body = ErrorBody),
-    ),
+    responses((status = 200, body = UploadState)),
     security(("bearer" = []))
 )]
 pub async fn show(
@@ -205,13 +201,12 @@ pub struct PartQuery {
 /// 409 for an unexpected offset, with `received_bytes` in `details`.
 #[utoipa::path(
     put, path = "/api/uploads/{id}/part", tag = "store",
-    params(("id" = String, Path, description = "Upload id"), PartQuery),
+    params(PartQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses(
         (status = 200, body = UploadState),
-        (status = 403, description = "You are suspended", body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
+        (status = 403, description = "You are suspended"),
+        (status = 409),
     ),
     security(("bearer" = []))
 )]
@@ -270,14 +265,11 @@ pub async fn put_part(
 /// then.
 #[utoipa::path(
     post, path = "/api/uploads/{id}/finish", tag = "store",
-    params(("id" = String, Path, description = "Upload id")),
     responses(
         (status = 200, description = "The game has this exact package already", body = PublishResponse),
         (status = 201, body = PublishResponse),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
-        (status = 422, description = "`details` is a PackageReport", body = ErrorBody),
+        (status = 403), (status = 409),
+        (status = 422, description = "`details` is a PackageReport"),
     ),
     security(("bearer" = []))
 )]
@@ -337,11 +329,9 @@ pub async fn finish(
 /// 404 when the upload does not exist or is not yours.
 #[utoipa::path(
     delete, path = "/api/uploads/{id}", tag = "store",
-    params(("id" = String, Path, description = "Upload id")),
     responses(
         (status = 204, description = "Gone"),
-        (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody),
+        (status = 409),
     ),
     security(("bearer" = []))
 )]

@@ -8,7 +8,7 @@ use axum::extract::State;
 use sqlx::{AnyPool, Row};
 
 use super::access;
-use crate::api::{Channel, ErrorBody, VersionInfo, VersionList};
+use crate::api::{Channel, VersionInfo, VersionList};
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
 use crate::core::clock::rfc3339;
@@ -72,11 +72,10 @@ pub fn unknown_version() -> ApiError {
 /// 404 for a game you cannot see, 403 for another creator's.
 #[utoipa::path(
     get, path = "/api/creator/games/{id}/versions", tag = "creator",
-    params(("id" = String, Path, description = "Game id"), PageQuery),
+    params(PageQuery),
     responses(
         (status = 200, body = VersionList),
-        (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 403),
     ),
     security(("bearer" = []))
 )]

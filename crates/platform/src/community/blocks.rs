@@ -9,7 +9,7 @@ use frolic_fleet_api::process::BLOCKS_MAX;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::{Block, BlockList, ErrorBody};
+use crate::api::{Block, BlockList};
 use crate::community::Community;
 use crate::community::auth::Session;
 use crate::community::profiles::unknown_user;
@@ -60,8 +60,7 @@ async fn list(
 
 /// Block a user: neither reads the other's chat
 #[utoipa::path(put, path = "/api/blocks/{user_id}", tag = "social", security(("bearer" = [])),
-    params(("user_id" = String, Path)),
-    responses((status = 204), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+    responses((status = 204), (status = 409)))]
 async fn block(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -106,7 +105,6 @@ async fn block(
 
 /// Unblock a user
 #[utoipa::path(delete, path = "/api/blocks/{user_id}", tag = "social", security(("bearer" = [])),
-    params(("user_id" = String, Path)),
     responses((status = 204, description = "also if the user was not blocked")))]
 async fn unblock(
     State(community): State<Arc<Community>>,

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use super::audit::{self, LogRecord};
 use super::{Moderator, reports};
 use crate::Platform;
-use crate::api::{Decided, Decision, ErrorBody, LiftNotice, Report, TargetKind, Verdict};
+use crate::api::{Decided, Decision, LiftNotice, Report, TargetKind, Verdict};
 use crate::catalog::channels::refresh_visibility;
 use crate::community::auth::{Principal, Role};
 use crate::community::{rules, sanctions};
@@ -53,10 +53,9 @@ impl Verdict {
 
 /// Decide a report
 #[utoipa::path(post, path = "/api/moderation/reports/{id}/decide", tag = "moderation",
-    security(("bearer" = [])), params(("id" = String, Path)), request_body = Decision,
-    responses((status = 200, body = Decided), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, description = "The report was decided in the meantime", body = ErrorBody)))]
+    security(("bearer" = [])), request_body = Decision,
+    responses((status = 200, body = Decided), (status = 403),
+        (status = 409, description = "The report was decided in the meantime")))]
 async fn decide(
     State(platform): State<Platform>,
     Moderator(moderator): Moderator,
@@ -328,9 +327,9 @@ async fn set_taken_down(
 
 /// Take a notice back
 #[utoipa::path(post, path = "/api/moderation/notices/{id}/lift", tag = "moderation",
-    security(("bearer" = [])), params(("id" = String, Path)), request_body = LiftNotice,
-    responses((status = 204), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 409, description = "The notice is not in effect", body = ErrorBody)))]
+    security(("bearer" = [])), request_body = LiftNotice,
+    responses((status = 204), (status = 403),
+        (status = 409, description = "The notice is not in effect")))]
 async fn lift(
     State(platform): State<Platform>,
     Moderator(moderator): Moderator,

@@ -11,9 +11,7 @@ use utoipa_axum::routes;
 use super::audit::{self, LogRecord};
 use super::{Moderator, actions, notices};
 use crate::Platform;
-use crate::api::{
-    AppealCase, AppealDecision, AppealList, AppealState, ErrorBody, Notice, NoticeState,
-};
+use crate::api::{AppealCase, AppealDecision, AppealList, AppealState, Notice, NoticeState};
 use crate::community::auth::Role;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
@@ -47,7 +45,7 @@ struct AppealQuery {
 /// The queue of appeals
 #[utoipa::path(get, path = "/api/moderation/appeals", tag = "moderation", params(AppealQuery),
     security(("bearer" = [])),
-    responses((status = 200, body = AppealList), (status = 403, body = ErrorBody)))]
+    responses((status = 200, body = AppealList), (status = 403)))]
 async fn list(
     State(platform): State<Platform>,
     _: Moderator,
@@ -99,10 +97,9 @@ fn case(found: notices::NoticeRecord) -> AppealCase {
 
 /// Decide an appeal
 #[utoipa::path(post, path = "/api/moderation/appeals/{id}/decide", tag = "moderation",
-    security(("bearer" = [])), params(("id" = String, Path)), request_body = AppealDecision,
-    responses((status = 200, body = Notice), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 409, description = "The appeal was decided in the meantime", body = ErrorBody)))]
+    security(("bearer" = [])), request_body = AppealDecision,
+    responses((status = 200, body = Notice), (status = 403),
+        (status = 409, description = "The appeal was decided in the meantime")))]
 async fn decide(
     State(platform): State<Platform>,
     Moderator(moderator): Moderator,

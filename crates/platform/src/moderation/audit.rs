@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 
 use super::Moderator;
 use crate::Platform;
-use crate::api::{AuditEntry, AuditLog, ErrorBody, TargetKind};
+use crate::api::{AuditEntry, AuditLog, TargetKind};
 use crate::community::rules;
 use crate::core::clock::rfc3339;
 use crate::core::db::{from_row, to_u32};
@@ -75,7 +75,7 @@ pub async fn write(
 /// The log of moderation actions
 #[utoipa::path(get, path = "/api/moderation/log", tag = "moderation", params(PageQuery),
     security(("bearer" = [])),
-    responses((status = 200, body = AuditLog), (status = 403, body = ErrorBody)))]
+    responses((status = 200, body = AuditLog), (status = 403)))]
 async fn list(
     State(platform): State<Platform>,
     _: Moderator,

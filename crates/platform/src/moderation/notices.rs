@@ -13,7 +13,7 @@ use super::audit::{self, LogRecord};
 use super::reports;
 use crate::Platform;
 use crate::api::{
-    Appeal, AppealState, ErrorBody, NewAppeal, Notice, NoticeList, NoticeState, TargetKind, Verdict,
+    Appeal, AppealState, NewAppeal, Notice, NoticeList, NoticeState, TargetKind, Verdict,
 };
 use crate::community::auth::Session;
 use crate::community::rules;
@@ -79,8 +79,7 @@ async fn list(
 
 /// Mark a notice as read
 #[utoipa::path(post, path = "/api/notices/{id}/seen", tag = "moderation", security(("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 204), (status = 404, body = ErrorBody)))]
+    responses((status = 204)))]
 async fn see(
     State(platform): State<Platform>,
     session: Session,
@@ -102,9 +101,9 @@ async fn see(
 
 /// Appeal against a notice, once
 #[utoipa::path(post, path = "/api/notices/{id}/appeal", tag = "moderation", security(("bearer" = [])),
-    params(("id" = String, Path)), request_body = NewAppeal,
-    responses((status = 201, body = Appeal), (status = 404, body = ErrorBody),
-        (status = 409, description = "You have appealed already, or the notice is not in effect", body = ErrorBody)))]
+    request_body = NewAppeal,
+    responses((status = 201, body = Appeal),
+        (status = 409, description = "You have appealed already, or the notice is not in effect")))]
 async fn appeal(
     State(platform): State<Platform>,
     session: Session,

@@ -23,7 +23,7 @@ use utoipa_axum::routes;
 use super::audit::{self, LogRecord};
 use super::{Moderator, reports};
 use crate::Platform;
-use crate::api::{ErrorBody, ReportRecording};
+use crate::api::ReportRecording;
 use crate::core::clock::rfc3339;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiPath;
@@ -134,9 +134,9 @@ pub fn shown(file: Option<String>, reported_at_ms: i64) -> Option<ReportRecordin
 
 /// The recording of a report, for `frolic replay`
 #[utoipa::path(get, path = "/api/moderation/reports/{id}/recording", tag = "moderation",
-    security(("bearer" = [])), params(("id" = String, Path)),
+    security(("bearer" = [])),
     responses((status = 200, description = "A `.replay` file; may still be growing", content_type = "application/octet-stream"),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+        (status = 403)))]
 async fn download(
     State(platform): State<Platform>,
     Moderator(moderator): Moderator,

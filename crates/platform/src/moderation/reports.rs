@@ -13,8 +13,7 @@ use super::audit::{self, LogRecord};
 use super::{Moderator, recordings};
 use crate::Platform;
 use crate::api::{
-    ErrorBody, Evidence, NewReport, OwnReport, OwnReportList, Report, ReportList, ReportStatus,
-    TargetKind,
+    Evidence, NewReport, OwnReport, OwnReportList, Report, ReportList, ReportStatus, TargetKind,
 };
 use crate::community::auth::Session;
 use crate::community::rules;
@@ -77,8 +76,8 @@ pub fn routes() -> OpenApiRouter<Platform> {
     request_body = NewReport,
     responses((status = 201, body = OwnReport),
         (status = 200, description = "You have reported this already", body = OwnReport),
-        (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
-        (status = 429, description = "Too many requests from your address", body = ErrorBody)))]
+        (status = 404), (status = 409),
+        (status = 429, description = "Too many requests from your address")))]
 async fn create(
     State(platform): State<Platform>,
     session: Session,
@@ -216,7 +215,7 @@ struct QueueQuery {
 /// The report queue
 #[utoipa::path(get, path = "/api/moderation/reports", tag = "moderation", params(QueueQuery),
     security(("bearer" = [])),
-    responses((status = 200, body = ReportList), (status = 403, body = ErrorBody)))]
+    responses((status = 200, body = ReportList), (status = 403)))]
 async fn queue(
     State(platform): State<Platform>,
     _: Moderator,
@@ -253,9 +252,7 @@ async fn queue(
 
 /// One report
 #[utoipa::path(get, path = "/api/moderation/reports/{id}", tag = "moderation", security(("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 200, body = Report), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = Report), (status = 403)))]
 async fn show(
     State(platform): State<Platform>,
     _: Moderator,

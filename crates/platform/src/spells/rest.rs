@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 use super::drafts::SpellFilter;
 use super::{content, drafts, jobs};
 use crate::api::{
-    BuildRequest, BuildStarted, CreateSpellRequest, DraftCreated, ErrorBody, JobInfo,
-    PublishSpellRequest, RevisionList, SpellInfo, SpellList, SpellManifest, SpellPublished,
+    BuildRequest, BuildStarted, CreateSpellRequest, DraftCreated, JobInfo, PublishSpellRequest,
+    RevisionList, SpellInfo, SpellList, SpellManifest, SpellPublished,
 };
 use crate::community::auth::{Principal, Session};
 use crate::community::sanctions::ActiveSession;
@@ -61,7 +61,7 @@ struct ListQuery {
     get, path = "/api/spells", tag = "spells", params(ListQuery),
     responses(
         (status = 200, body = SpellList),
-        (status = 401, description = "Invalid token", body = ErrorBody),
+        (status = 401, description = "Invalid token"),
     ),
     security((), ("bearer" = []))
 )]
@@ -84,11 +84,11 @@ async fn list(
     responses(
         (status = 201, body = DraftCreated),
         (status = 200, description = "The spell exists already and is yours", body = DraftCreated),
-        (status = 400, description = "Invalid spell id", body = ErrorBody),
-        (status = 403, description = "You are suspended", body = ErrorBody),
-        (status = 409, description = "The id is taken by another user", body = ErrorBody),
-        (status = 413, description = "The body is too large", body = ErrorBody),
-        (status = 429, description = "Too many spells", body = ErrorBody),
+        (status = 400, description = "Invalid spell id"),
+        (status = 403, description = "You are suspended"),
+        (status = 409, description = "The id is taken by another user"),
+        (status = 413, description = "The body is too large"),
+        (status = 429, description = "Too many spells"),
     ),
     security(("bearer" = []))
 )]
@@ -108,11 +108,11 @@ async fn create(
 
 /// One spell.
 #[utoipa::path(
-    get, path = "/api/spells/{id}", tag = "spells", params(("id" = String, Path)),
+    get, path = "/api/spells/{id}", tag = "spells",
     responses(
         (status = 200, body = SpellInfo),
-        (status = 401, description = "Invalid token", body = ErrorBody),
-        (status = 404, description = "Spell not found", body = ErrorBody),
+        (status = 401, description = "Invalid token"),
+        (status = 404, description = "Spell not found"),
     ),
     security((), ("bearer" = []))
 )]
@@ -129,17 +129,17 @@ async fn show(
 /// Builds a revision in the background, from code or a prompt; creates the spell if
 /// it does not exist.
 #[utoipa::path(
-    post, path = "/api/spells/{id}/build", tag = "spells", params(("id" = String, Path)),
+    post, path = "/api/spells/{id}/build", tag = "spells",
     request_body = BuildRequest,
     responses(
         (status = 202, body = BuildStarted),
-        (status = 400, description = "Nothing to build", body = ErrorBody),
-        (status = 403, description = "The spell belongs to another user", body = ErrorBody),
-        (status = 404, description = "Parent revision not found", body = ErrorBody),
-        (status = 409, description = "The id is taken, or the draft changed in the meantime", body = ErrorBody),
-        (status = 413, description = "The code or prompt is too long", body = ErrorBody),
-        (status = 429, description = "Too many unfinished builds", body = ErrorBody),
-        (status = 503, description = "The build queue is full", body = ErrorBody),
+        (status = 400, description = "Nothing to build"),
+        (status = 403, description = "The spell belongs to another user"),
+        (status = 404, description = "Parent revision not found"),
+        (status = 409, description = "The id is taken, or the draft changed in the meantime"),
+        (status = 413, description = "The code or prompt is too long"),
+        (status = 429, description = "Too many unfinished builds"),
+        (status = 503, description = "The build queue is full"),
     ),
     security(("bearer" = []))
 )]
@@ -155,13 +155,13 @@ async fn build(
 
 /// Makes a revision the active one of a channel; running worlds load it.
 #[utoipa::path(
-    post, path = "/api/spells/{id}/publish", tag = "spells", params(("id" = String, Path)),
+    post, path = "/api/spells/{id}/publish", tag = "spells",
     request_body = PublishSpellRequest,
     responses(
         (status = 200, body = SpellPublished),
-        (status = 403, description = "The spell belongs to another user", body = ErrorBody),
-        (status = 404, description = "Spell or revision not found", body = ErrorBody),
-        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 403, description = "The spell belongs to another user"),
+        (status = 404, description = "Spell or revision not found"),
+        (status = 413, description = "The body is too large"),
     ),
     security(("bearer" = []))
 )]
@@ -181,11 +181,11 @@ async fn publish(
 /// creator.
 #[utoipa::path(
     get, path = "/api/spells/{id}/revisions", tag = "spells",
-    params(("id" = String, Path), PageQuery),
+    params(PageQuery),
     responses(
         (status = 200, body = RevisionList),
-        (status = 401, description = "Invalid token", body = ErrorBody),
-        (status = 404, description = "Spell not found", body = ErrorBody),
+        (status = 401, description = "Invalid token"),
+        (status = 404, description = "Spell not found"),
     ),
     security((), ("bearer" = []))
 )]
@@ -203,12 +203,11 @@ async fn revisions(
 /// The manifest of a revision. It never changes.
 #[utoipa::path(
     get, path = "/api/spells/{id}/revisions/{rev}/manifest", tag = "spells",
-    params(("id" = String, Path), ("rev" = String, Path)),
     responses(
         (status = 200, body = SpellManifest),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 401, description = "Invalid token", body = ErrorBody),
-        (status = 404, description = "Revision not found", body = ErrorBody),
+        (status = 401, description = "Invalid token"),
+        (status = 404, description = "Revision not found"),
     ),
     security((), ("bearer" = []))
 )]
@@ -228,12 +227,11 @@ async fn manifest(
 /// A file of a revision by path, such as `spell.luau`. It never changes.
 #[utoipa::path(
     get, path = "/api/spells/{id}/revisions/{rev}/files/{path}", tag = "spells",
-    params(("id" = String, Path), ("rev" = String, Path), ("path" = String, Path)),
     responses(
         (status = 200, description = "The content of the file", content_type = "text/plain", body = String),
         (status = 304, description = "Not modified since `If-None-Match`"),
-        (status = 401, description = "Invalid token", body = ErrorBody),
-        (status = 404, description = "File not found", body = ErrorBody),
+        (status = 401, description = "Invalid token"),
+        (status = 404, description = "File not found"),
     ),
     security((), ("bearer" = []))
 )]
@@ -279,11 +277,11 @@ fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Respons
 
 /// The newest builds of your spell.
 #[utoipa::path(
-    get, path = "/api/spells/{id}/jobs", tag = "spells", params(("id" = String, Path)),
+    get, path = "/api/spells/{id}/jobs", tag = "spells",
     responses(
         (status = 200, body = Vec<JobInfo>),
-        (status = 403, description = "The spell belongs to another user", body = ErrorBody),
-        (status = 404, description = "Spell not found", body = ErrorBody),
+        (status = 403, description = "The spell belongs to another user"),
+        (status = 404, description = "Spell not found"),
     ),
     security(("bearer" = []))
 )]
@@ -300,11 +298,11 @@ async fn spell_jobs(
 
 /// The state of a build. The log is only for the user who requested the build.
 #[utoipa::path(
-    get, path = "/api/jobs/{id}", tag = "spells", params(("id" = String, Path)),
+    get, path = "/api/jobs/{id}", tag = "spells",
     responses(
         (status = 200, body = JobInfo),
-        (status = 401, description = "Invalid token", body = ErrorBody),
-        (status = 404, description = "Build not found", body = ErrorBody),
+        (status = 401, description = "Invalid token"),
+        (status = 404, description = "Build not found"),
     ),
     security((), ("bearer" = []))
 )]
@@ -319,11 +317,11 @@ async fn job(
 
 /// Cancels a build.
 #[utoipa::path(
-    post, path = "/api/jobs/{id}/cancel", tag = "spells", params(("id" = String, Path)),
+    post, path = "/api/jobs/{id}/cancel", tag = "spells",
     responses(
         (status = 200, body = JobInfo),
-        (status = 404, description = "Build not found, or not yours", body = ErrorBody),
-        (status = 409, description = "The build is finished already", body = ErrorBody),
+        (status = 404, description = "Build not found, or not yours"),
+        (status = 409, description = "The build is finished already"),
     ),
     security(("bearer" = []))
 )]

@@ -16,9 +16,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::{
-    ConsoleClient, ConsoleEntry, ConsolePage, ConsoleScript, ConsoleWorld, ErrorBody,
-};
+use crate::api::{ConsoleClient, ConsoleEntry, ConsolePage, ConsoleScript, ConsoleWorld};
 use crate::catalog::games;
 use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
@@ -372,8 +370,8 @@ pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     security(("bearer" = [])),
     responses(
         (status = 200, description = "the lines after `after`, and the resource usage of all scripts", body = ConsolePage),
-        (status = 403, description = "the caller is not the creator of the game", body = ErrorBody),
-        (status = 404, description = "no such game", body = ErrorBody),
+        (status = 403, description = "the caller is not the creator of the game"),
+        (status = 404, description = "no such game"),
     )
 )]
 pub async fn page(

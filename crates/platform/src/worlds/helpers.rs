@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::rest::{owned, owned_to_edit};
-use crate::api::{ErrorBody, WorldHelper, WorldHelpers};
+use crate::api::{WorldHelper, WorldHelpers};
 use crate::community::auth::Principal;
 use crate::community::profiles::unknown_user;
 use crate::core::db::from_row;
@@ -48,11 +48,10 @@ pub async fn is_helper(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bo
 /// Helpers of your world
 #[utoipa::path(
     get, path = "/world/{id}/helpers", tag = "worlds",
-    params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldHelpers),
-        (status = 403, description = "the caller does not own the world", body = ErrorBody),
-        (status = 404, description = "no such world", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world"),
+        (status = 404, description = "no such world"),
     ),
     security(("bearer" = []))
 )]
@@ -69,14 +68,13 @@ async fn list(
 #[utoipa::path(
     put, path = "/world/{id}/helpers/{username}", tag = "worlds",
     params(
-        ("id" = String, Path, description = "id of the world"),
         ("username" = String, Path, description = "name of the user"),
     ),
     responses(
         (status = 200, body = WorldHelpers),
-        (status = 403, description = "the caller does not own the world", body = ErrorBody),
-        (status = 404, description = "no such world or user", body = ErrorBody),
-        (status = 409, description = "the world has too many helpers", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world"),
+        (status = 404, description = "no such world or user"),
+        (status = 409, description = "the world has too many helpers"),
     ),
     security(("bearer" = []))
 )]
@@ -118,13 +116,12 @@ async fn allow(
 #[utoipa::path(
     delete, path = "/world/{id}/helpers/{username}", tag = "worlds",
     params(
-        ("id" = String, Path, description = "id of the world"),
         ("username" = String, Path, description = "name of the user"),
     ),
     responses(
         (status = 200, body = WorldHelpers),
-        (status = 403, description = "the caller does not own the world", body = ErrorBody),
-        (status = 404, description = "no such world or user", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world"),
+        (status = 404, description = "no such world or user"),
     ),
     security(("bearer" = []))
 )]

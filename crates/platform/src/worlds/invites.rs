@@ -10,7 +10,7 @@ use sqlx::{AnyPool, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::{ErrorBody, Invite, InviteInfo, NewInvite};
+use crate::api::{Invite, InviteInfo, NewInvite};
 use crate::community::auth::{Role, Session};
 use crate::community::profiles::parse_looks;
 use crate::core::clock::rfc3339;
@@ -47,7 +47,7 @@ from_row!(Invitation {
 /// Invite a friend to the world you are in
 #[utoipa::path(post, path = "/api/invites", tag = "social", security(("bearer" = [])),
     request_body = NewInvite,
-    responses((status = 201, body = Invite), (status = 404, body = ErrorBody)))]
+    responses((status = 201, body = Invite), (status = 404)))]
 async fn create(
     State(worlds): State<Arc<Worlds>>,
     session: Session,
@@ -91,8 +91,8 @@ async fn create(
 }
 
 /// Target of an invitation
-#[utoipa::path(get, path = "/api/invites/{code}", tag = "social", params(("code" = String, Path)),
-    responses((status = 200, body = InviteInfo), (status = 404, body = ErrorBody)))]
+#[utoipa::path(get, path = "/api/invites/{code}", tag = "social",
+    responses((status = 200, body = InviteInfo)))]
 async fn show(
     State(worlds): State<Arc<Worlds>>,
     ApiPath(code): ApiPath<String>,

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::{ErrorBody, JoinProgress, JoinRequest, JoinResponse};
+use crate::api::{JoinProgress, JoinRequest, JoinResponse};
 use crate::catalog::recorder;
 use crate::community::auth::Session;
 use crate::community::profiles;
@@ -65,12 +65,12 @@ pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     responses(
         (status = 200, description = "joined; contains a ticket for the world", body = JoinResponse),
         (status = 202, description = "the join is pending; only with respond-async", body = JoinProgress),
-        (status = 403, description = "the caller may not enter this world", body = ErrorBody),
-        (status = 404, description = "no such world, game or room", body = ErrorBody),
-        (status = 409, description = "the world is full or closing", body = ErrorBody),
-        (status = 413, description = "the body is too large", body = ErrorBody),
-        (status = 429, description = "too many joins from this address", body = ErrorBody),
-        (status = 503, description = "the world's game server cannot run now", body = ErrorBody),
+        (status = 403, description = "the caller may not enter this world"),
+        (status = 404, description = "no such world, game or room"),
+        (status = 409, description = "the world is full or closing"),
+        (status = 413, description = "the body is too large"),
+        (status = 429, description = "too many joins from this address"),
+        (status = 503, description = "the world's game server cannot run now"),
     ),
     security(("bearer" = []))
 )]
@@ -120,14 +120,14 @@ struct ProgressQuery {
 /// cancelled.
 #[utoipa::path(
     get, path = "/join/{id}", tag = "joining",
-    params(("id" = String, Path, description = "id of the join"), ProgressQuery),
+    params(ProgressQuery),
     responses(
         (status = 200, description = "joined; contains a ticket for the world", body = JoinResponse),
         (status = 202, description = "the join is still pending", body = JoinProgress),
-        (status = 403, description = "the caller may not enter this world", body = ErrorBody),
-        (status = 404, description = "unknown or expired join, or the world or game no longer exists", body = ErrorBody),
-        (status = 409, description = "the world's queue is full", body = ErrorBody),
-        (status = 503, description = "the world's game server cannot run", body = ErrorBody),
+        (status = 403, description = "the caller may not enter this world"),
+        (status = 404, description = "unknown or expired join, or the world or game no longer exists"),
+        (status = 409, description = "the world's queue is full"),
+        (status = 503, description = "the world's game server cannot run"),
     ),
     security(("bearer" = []))
 )]
@@ -146,10 +146,9 @@ async fn progress(
 /// Cancels a pending join; the slot is released.
 #[utoipa::path(
     delete, path = "/join/{id}", tag = "joining",
-    params(("id" = String, Path, description = "id of the join")),
     responses(
         (status = 204, description = "the join is cancelled"),
-        (status = 404, description = "unknown or expired join", body = ErrorBody),
+        (status = 404, description = "unknown or expired join"),
     ),
     security(("bearer" = []))
 )]

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use super::{
     COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec, WorldRow, find, unknown_world,
 };
-use crate::api::{ErrorBody, NewWorld, WorldChange, WorldInfo, WorldList};
+use crate::api::{NewWorld, WorldChange, WorldInfo, WorldList};
 use crate::catalog::games::{self, GameRow};
 use crate::catalog::{access, channels};
 use crate::community::auth::{Principal, Session};
@@ -63,7 +63,7 @@ pub struct ListQuery {
     get, path = "/worlds", tag = "worlds", params(ListQuery),
     responses(
         (status = 200, body = WorldList),
-        (status = 401, description = "`mine` without a valid token", body = ErrorBody),
+        (status = 401, description = "`mine` without a valid token"),
     ),
     security((), ("bearer" = []))
 )]
@@ -120,10 +120,10 @@ async fn list(
     post, path = "/worlds", tag = "worlds", request_body = Option<NewWorld>,
     responses(
         (status = 201, body = WorldInfo),
-        (status = 403, description = "the caller is suspended", body = ErrorBody),
-        (status = 404, description = "no such game", body = ErrorBody),
-        (status = 409, description = "the caller has too many worlds", body = ErrorBody),
-        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 403, description = "the caller is suspended"),
+        (status = 404, description = "no such game"),
+        (status = 409, description = "the caller has too many worlds"),
+        (status = 413, description = "the body is too large"),
     ),
     security(("bearer" = []))
 )]
@@ -202,11 +202,10 @@ fn readable(name: &str) -> Option<String> {
 /// Returns one world.
 #[utoipa::path(
     get, path = "/world/{id}", tag = "worlds",
-    params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldInfo),
-        (status = 401, description = "invalid token", body = ErrorBody),
-        (status = 404, description = "no such world, or the caller may not see it", body = ErrorBody),
+        (status = 401, description = "invalid token"),
+        (status = 404, description = "no such world, or the caller may not see it"),
     ),
     security((), ("bearer" = []))
 )]
@@ -277,13 +276,12 @@ pub(super) async fn owned_to_edit(
 /// Changes the name, the description and the privacy of a world.
 #[utoipa::path(
     patch, path = "/world/{id}", tag = "worlds", request_body = WorldChange,
-    params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldInfo),
-        (status = 403, description = "the caller does not own the world", body = ErrorBody),
-        (status = 404, description = "no such world", body = ErrorBody),
-        (status = 409, description = "the world was changed since `version`", body = ErrorBody),
-        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world"),
+        (status = 404, description = "no such world"),
+        (status = 409, description = "the world was changed since `version`"),
+        (status = 413, description = "the body is too large"),
     ),
     security(("bearer" = []))
 )]
@@ -342,11 +340,10 @@ async fn change(
 /// Deletes a world with its persisted state, and disconnects its players.
 #[utoipa::path(
     delete, path = "/world/{id}", tag = "worlds",
-    params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 204, description = "the world is deleted"),
-        (status = 403, description = "the caller does not own the world", body = ErrorBody),
-        (status = 404, description = "no such world", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world"),
+        (status = 404, description = "no such world"),
     ),
     security(("bearer" = []))
 )]

@@ -27,7 +27,6 @@ use utoipa_axum::routes;
 use self::entry::Entry;
 pub use self::newcomers::Newcomers;
 use self::relay::{IdleTimeouts, Upstream, relay};
-use crate::api::ErrorBody;
 use crate::core::error::ApiError;
 use crate::core::extract::ApiPath;
 use crate::core::ids;
@@ -66,13 +65,13 @@ pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
     ),
     responses(
         (status = 101, description = "the WebSocket is open"),
-        (status = 400, description = "the request is not a WebSocket upgrade", body = ErrorBody),
-        (status = 401, description = "missing or invalid session", body = ErrorBody),
-        (status = 403, description = "the caller is suspended", body = ErrorBody),
-        (status = 404, description = "no such room", body = ErrorBody),
-        (status = 409, description = "the world is not running: join it first", body = ErrorBody),
-        (status = 429, description = "too many sockets from this address have not sent a ticket", body = ErrorBody),
-        (status = 503, description = "the game server is starting or cannot be reached, or too many sockets are open", body = ErrorBody),
+        (status = 400, description = "the request is not a WebSocket upgrade"),
+        (status = 401, description = "missing or invalid session"),
+        (status = 403, description = "the caller is suspended"),
+        (status = 404, description = "no such room"),
+        (status = 409, description = "the world is not running: join it first"),
+        (status = 429, description = "too many sockets from this address have not sent a ticket"),
+        (status = 503, description = "the game server is starting or cannot be reached, or too many sockets are open"),
     )
 )]
 pub async fn proxy(

@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 
 use super::rest::{end, owned, owned_to_edit};
 use super::state;
-use crate::api::{ErrorBody, WorldSave, WorldSaveList, WorldSaveRequest, WorldState};
+use crate::api::{WorldSave, WorldSaveList, WorldSaveRequest, WorldState};
 use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
 use crate::core::db::{flag, from_row, to_u32};
@@ -56,13 +56,12 @@ pub fn routes() -> OpenApiRouter<Arc<Worlds>> {
 /// connected players rejoin.
 #[utoipa::path(
     post, path = "/world/{id}", tag = "worlds", request_body = WorldSaveRequest,
-    params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 201, description = "the new save", body = WorldSave),
-        (status = 403, description = "the caller does not own the world", body = ErrorBody),
-        (status = 404, description = "no such world or save", body = ErrorBody),
-        (status = 409, description = "too many saves, or the world is too large to save", body = ErrorBody),
-        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world"),
+        (status = 404, description = "no such world or save"),
+        (status = 409, description = "too many saves, or the world is too large to save"),
+        (status = 413, description = "the body is too large"),
     ),
     security(("bearer" = []))
 )]
@@ -266,11 +265,11 @@ fn too_large() -> ApiError {
 /// The saves of a world, newest first.
 #[utoipa::path(
     get, path = "/world/{id}/saves", tag = "worlds",
-    params(("id" = String, Path, description = "id of the world"), PageQuery),
+    params(PageQuery),
     responses(
         (status = 200, body = WorldSaveList),
-        (status = 403, description = "the caller does not own the world", body = ErrorBody),
-        (status = 404, description = "no such world", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world"),
+        (status = 404, description = "no such world"),
     ),
     security(("bearer" = []))
 )]
@@ -309,13 +308,12 @@ async fn list(
 #[utoipa::path(
     delete, path = "/world/{id}/saves/{save_id}", tag = "worlds",
     params(
-        ("id" = String, Path, description = "id of the world"),
         ("save_id" = String, Path, description = "id of the save"),
     ),
     responses(
         (status = 204, description = "the save is deleted"),
-        (status = 403, description = "the caller does not own the world", body = ErrorBody),
-        (status = 404, description = "no such world or save", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world"),
+        (status = 404, description = "no such world or save"),
     ),
     security(("bearer" = []))
 )]
@@ -339,12 +337,11 @@ async fn delete(
 /// Returns the persisted state of the world, for a backup or for inspection.
 #[utoipa::path(
     get, path = "/world/{id}/state", tag = "worlds",
-    params(("id" = String, Path, description = "id of the world")),
     responses(
         (status = 200, body = WorldState),
-        (status = 403, description = "the caller does not own the world", body = ErrorBody),
-        (status = 404, description = "no such world", body = ErrorBody),
-        (status = 409, description = "the state is too large for a response", body = ErrorBody),
+        (status = 403, description = "the caller does not own the world"),
+        (status = 404, description = "no such world"),
+        (status = 409, description = "the state is too large for a response"),
     ),
     security(("bearer" = []))
 )]

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 
 use super::sessions::{self, SessionLifetime};
-use crate::api::{ErrorBody, LoginRequest, LoginResponse};
+use crate::api::{LoginRequest, LoginResponse};
 use crate::community::Community;
 use crate::community::auth::Kind;
 use crate::core::error::ApiError;
@@ -20,7 +20,7 @@ use crate::core::{ids, names};
     request_body = Option<LoginRequest>,
     responses(
         (status = 200, body = LoginResponse),
-        (status = 429, body = ErrorBody, description = "Too many logins from this address"),
+        (status = 429, description = "Too many logins from this address"),
     )
 )]
 pub async fn login(

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::register::promote_guest;
 use super::sessions::{self, SessionLifetime, User};
-use crate::api::{ErrorBody, IdentityLoginRequest, LoginResponse};
+use crate::api::{IdentityLoginRequest, LoginResponse};
 use crate::community::Community;
 use crate::community::auth::{AuthMethod, Kind, Session};
 use crate::core::error::ApiError;
@@ -182,9 +182,9 @@ pub async fn session(community: &Community, token: &str) -> Result<Session, ApiE
     request_body = IdentityLoginRequest,
     responses(
         (status = 200, body = LoginResponse),
-        (status = 401, body = ErrorBody, description = "The JWT or the guest's token is not valid"),
-        (status = 404, body = ErrorBody, description = "No issuer is configured"),
-        (status = 503, body = ErrorBody, description = "The issuer does not respond"),
+        (status = 401, description = "The JWT or the guest's token is not valid"),
+        (status = 404, description = "No issuer is configured"),
+        (status = 503, description = "The issuer does not respond"),
     )
 )]
 pub async fn login(

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use sqlx::Row;
 
-use crate::api::{ApiKey, ApiKeyList, CreateKeyRequest, CreatedKey, ErrorBody};
+use crate::api::{ApiKey, ApiKeyList, CreateKeyRequest, CreatedKey};
 use crate::community::Community;
 use crate::community::auth::{AuthMethod, Role, Session};
 use crate::core::clock::rfc3339;
@@ -102,9 +102,9 @@ pub async fn list(
     request_body = CreateKeyRequest,
     responses(
         (status = 201, body = CreatedKey),
-        (status = 400, body = ErrorBody, description = "Invalid name"),
-        (status = 403, body = ErrorBody, description = "The caller is a guest or used an API key"),
-        (status = 409, body = ErrorBody, description = "The account has the maximum number of keys"),
+        (status = 400, description = "Invalid name"),
+        (status = 403, description = "The caller is a guest or used an API key"),
+        (status = 409, description = "The account has the maximum number of keys"),
     )
 )]
 pub async fn create(
@@ -164,11 +164,10 @@ pub async fn create(
 /// Revokes an API key.
 #[utoipa::path(
     delete, path = "/api/me/keys/{key_id}", tag = "accounts", security(("bearer" = [])),
-    params(("key_id" = String, Path)),
     responses(
         (status = 204),
-        (status = 403, body = ErrorBody, description = "The caller used an API key"),
-        (status = 404, body = ErrorBody, description = "You have no such key"),
+        (status = 403, description = "The caller used an API key"),
+        (status = 404, description = "You have no such key"),
     )
 )]
 pub async fn revoke(

@@ -12,7 +12,7 @@ use sqlx::Row;
 use tokio::sync::watch;
 
 use super::sessions::{self, SessionLifetime, User};
-use crate::api::{ErrorBody, LinkLoginRequest, LoginResponse};
+use crate::api::{LinkLoginRequest, LoginResponse};
 use crate::community::Community;
 use crate::community::auth::{Kind, Role};
 use crate::core::error::ApiError;
@@ -76,8 +76,8 @@ impl SignInLinks {
     request_body = LinkLoginRequest,
     responses(
         (status = 200, body = LoginResponse),
-        (status = 401, body = ErrorBody, description = "The link was used, has expired or is invalid"),
-        (status = 403, body = ErrorBody, description = "The request comes from another machine"),
+        (status = 401, description = "The link was used, has expired or is invalid"),
+        (status = 403, description = "The request comes from another machine"),
     )
 )]
 pub async fn login(

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::register::{account_name, taken_or_failed};
 use super::{passwords, sessions};
-use crate::api::{Account, ChangePasswordRequest, ErrorBody, RenameRequest};
+use crate::api::{Account, ChangePasswordRequest, RenameRequest};
 use crate::community::Community;
 use crate::community::auth::{Kind, Session};
 use crate::core::clock::rfc3339;
@@ -60,9 +60,9 @@ async fn account(community: &Community, session: Session) -> Result<Account, Api
     request_body = RenameRequest,
     responses(
         (status = 200, body = Account),
-        (status = 400, body = ErrorBody, description = "Invalid name"),
-        (status = 403, body = ErrorBody, description = "The caller used an API key"),
-        (status = 409, body = ErrorBody, description = "The name is taken"),
+        (status = 400, description = "Invalid name"),
+        (status = 403, description = "The caller used an API key"),
+        (status = 409, description = "The name is taken"),
     )
 )]
 pub async fn rename(
@@ -89,10 +89,10 @@ pub async fn rename(
     request_body = ChangePasswordRequest,
     responses(
         (status = 204),
-        (status = 400, body = ErrorBody, description = "The new password is not acceptable"),
-        (status = 403, body = ErrorBody, description = "Wrong current password, or the caller is a guest or used an API key"),
-        (status = 409, body = ErrorBody, description = "The password was changed by another request"),
-        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
+        (status = 400, description = "The new password is not acceptable"),
+        (status = 403, description = "Wrong current password, or the caller is a guest or used an API key"),
+        (status = 409, description = "The password was changed by another request"),
+        (status = 503, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn change_password(

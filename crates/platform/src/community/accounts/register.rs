@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::passwords;
 use super::sessions::{self, SessionLifetime, User};
-use crate::api::{ErrorBody, LoginResponse, PasswordLoginRequest, RegisterRequest};
+use crate::api::{LoginResponse, PasswordLoginRequest, RegisterRequest};
 use crate::community::Community;
 use crate::community::auth::{AuthMethod, Kind, Role, Session};
 use crate::core::error::ApiError;
@@ -28,10 +28,10 @@ const NAME_CHARS_MIN: usize = 3;
     request_body = RegisterRequest,
     responses(
         (status = 201, body = LoginResponse),
-        (status = 400, body = ErrorBody, description = "Invalid name or password"),
-        (status = 401, body = ErrorBody, description = "Invalid token"),
-        (status = 409, body = ErrorBody, description = "The name is taken, or the caller already has an account"),
-        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
+        (status = 400, description = "Invalid name or password"),
+        (status = 401, description = "Invalid token"),
+        (status = 409, description = "The name is taken, or the caller already has an account"),
+        (status = 503, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn register(
@@ -119,9 +119,9 @@ pub(super) async fn promote_guest(
     request_body = PasswordLoginRequest,
     responses(
         (status = 200, body = LoginResponse),
-        (status = 401, body = ErrorBody, description = "Wrong name or password"),
-        (status = 429, body = ErrorBody, description = "Too many attempts for this account or from this address"),
-        (status = 503, body = ErrorBody, description = "Too many password checks at the same time"),
+        (status = 401, description = "Wrong name or password"),
+        (status = 429, description = "Too many attempts for this account or from this address"),
+        (status = 503, description = "Too many password checks at the same time"),
     )
 )]
 pub async fn login(
@@ -183,7 +183,7 @@ pub async fn login(
     post, path = "/logout", tag = "accounts", security(("bearer" = [])),
     responses(
         (status = 204),
-        (status = 400, body = ErrorBody, description = "The token is not a session token"),
+        (status = 400, description = "The token is not a session token"),
     )
 )]
 pub async fn logout(

@@ -8,7 +8,7 @@ use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, StatusCode};
 use sqlx::{AnyConnection, AnyPool, Row};
 
-use crate::api::{ErrorBody, LoginResponse, OwnSession, OwnSessionList};
+use crate::api::{LoginResponse, OwnSession, OwnSessionList};
 use crate::community::Community;
 use crate::community::auth::{Kind, Role, Session};
 use crate::core::clock::rfc3339;
@@ -310,11 +310,10 @@ pub async fn list(
 /// Ends one of your sessions.
 #[utoipa::path(
     delete, path = "/api/me/sessions/{session_id}", tag = "accounts", security(("bearer" = [])),
-    params(("session_id" = String, Path)),
     responses(
         (status = 204),
-        (status = 403, body = ErrorBody, description = "The caller used an API key"),
-        (status = 404, body = ErrorBody, description = "You have no such session"),
+        (status = 403, description = "The caller used an API key"),
+        (status = 404, description = "You have no such session"),
     )
 )]
 pub async fn end(
@@ -339,7 +338,7 @@ pub async fn end(
     delete, path = "/api/me/sessions", tag = "accounts", security(("bearer" = [])),
     responses(
         (status = 204),
-        (status = 403, body = ErrorBody, description = "The caller used an API key"),
+        (status = 403, description = "The caller used an API key"),
     )
 )]
 pub async fn end_others(

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::{
-    Character, CharacterList, CharacterLooks, EditCharacter, ErrorBody, NewCharacter, PublicProfile,
+    Character, CharacterList, CharacterLooks, EditCharacter, NewCharacter, PublicProfile,
 };
 use crate::community::Community;
 use crate::community::auth::Session;
@@ -71,7 +71,7 @@ async fn list(
 /// Create another character
 #[utoipa::path(post, path = "/api/characters", tag = "profiles", security(("bearer" = [])),
     request_body = NewCharacter,
-    responses((status = 201, body = Character), (status = 409, body = ErrorBody)))]
+    responses((status = 201, body = Character), (status = 409)))]
 async fn create(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -110,9 +110,9 @@ async fn create(
 
 /// Change a character
 #[utoipa::path(put, path = "/api/characters/{id}", tag = "profiles", security(("bearer" = [])),
-    params(("id" = String, Path)), request_body = EditCharacter,
-    responses((status = 200, body = Character), (status = 404, body = ErrorBody),
-        (status = 409, description = "the character was edited in the meantime", body = ErrorBody)))]
+    request_body = EditCharacter,
+    responses((status = 200, body = Character),
+        (status = 409, description = "the character was edited in the meantime")))]
 async fn edit(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -147,9 +147,8 @@ async fn edit(
 
 /// Delete a character
 #[utoipa::path(delete, path = "/api/characters/{id}", tag = "profiles", security(("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 204), (status = 404, body = ErrorBody),
-        (status = 409, description = "the last character cannot be deleted", body = ErrorBody)))]
+    responses((status = 204),
+        (status = 409, description = "the last character cannot be deleted")))]
 async fn remove(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -179,8 +178,7 @@ async fn remove(
 
 /// Play as this character from the next join on
 #[utoipa::path(post, path = "/api/characters/{id}/activate", tag = "profiles", security(("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 200, body = Character), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = Character)))]
 async fn activate(
     State(community): State<Arc<Community>>,
     session: Session,
@@ -199,8 +197,8 @@ async fn activate(
 }
 
 /// Public profile of a user
-#[utoipa::path(get, path = "/api/users/{id}", tag = "profiles", params(("id" = String, Path)),
-    responses((status = 200, body = PublicProfile), (status = 404, body = ErrorBody)))]
+#[utoipa::path(get, path = "/api/users/{id}", tag = "profiles",
+    responses((status = 200, body = PublicProfile)))]
 async fn profile(
     State(community): State<Arc<Community>>,
     ApiPath(id): ApiPath<String>,
