@@ -24,6 +24,8 @@ const EXPORT_DIR: &str = "TS_RS_EXPORT_DIR";
 const DOCS_DIR: &str = "DOCS_EXPORT_DIR";
 /// The file that the OpenAPI document is exported to.
 const OPENAPI: (&str, &str) = ("OPENAPI_EXPORT_FILE", "openapi.json");
+/// The file that limits are exported to.
+const LIMITS: (&str, &str) = ("LIMITS_EXPORT_FILE", "limits.ts");
 const LARGE_INT: (&str, &str) = ("TS_RS_LARGE_INT", "number");
 
 /// The types of REST calls.
@@ -88,11 +90,12 @@ impl Export {
     }
 
     /// The environment variables of the tests that export.
-    pub fn variables(&self) -> [(String, OsString); 4] {
+    pub fn variables(&self) -> [(String, OsString); 5] {
         let (name, value) = LARGE_INT;
         [
             (EXPORT_DIR.to_owned(), self.folder.clone().into()),
             (DOCS_DIR.to_owned(), self.folder.join("docs").into()),
+            (LIMITS.0.to_owned(), self.folder.join(LIMITS.1).into()),
             (OPENAPI.0.to_owned(), self.document().into()),
             (name.to_owned(), value.into()),
         ]

@@ -5,7 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_fleet_api::console::{ClientPrints, ConsoleLine, FromClients};
-use frolic_protocol::client_log::{CLIENT_LOG_LINES_MAX, ClientLog, ClientLogLine, ConsoleLevel};
+use frolic_protocol::client_log::{
+    CLIENT_LOG_LINES_MAX, CLIENT_LOG_MESSAGE_CHARS_MAX, CLIENT_LOG_STACK_CHARS_MAX, ClientLog,
+    ClientLogLine, ConsoleLevel,
+};
 use frolic_protocol::token_bucket::{RateLimit, TokenBucket};
 
 /// Lines that a player may send.
@@ -17,8 +20,6 @@ const LINES: RateLimit = RateLimit {
 const KINDS_MAX: usize = 64;
 /// Upper bound of a line's repeat count.
 const COUNT_MAX: u32 = 100_000;
-const MESSAGE_CHARS_MAX: usize = 500;
-const STACK_CHARS_MAX: usize = 1000;
 const BROWSER_CHARS_MAX: usize = 40;
 /// The reported source of a line when the game has no such script.
 const UNKNOWN_SCRIPT: &str = "@client";
@@ -107,7 +108,7 @@ impl ClientLogs {
             level: line.level,
             script,
             line: line.line,
-            message: harmless(&line.message, MESSAGE_CHARS_MAX, false),
+            message: harmless(&line.message, CLIENT_LOG_MESSAGE_CHARS_MAX, false),
             revision: revision.to_owned(),
         };
         if !self.said.contains_key(&key) && self.said.len() >= KINDS_MAX {
@@ -117,7 +118,7 @@ impl ClientLogs {
         let order = self.said.len();
         let said = self.said.entry(key).or_insert_with(|| Said {
             order,
-            stack: harmless(&line.stack, STACK_CHARS_MAX, true),
+            stack: harmless(&line.stack, CLIENT_LOG_STACK_CHARS_MAX, true),
             browser: String::new(),
             count: 0,
             players: BTreeSet::new(),
@@ -317,7 +318,9 @@ mod tests {
         assert_eq!(line.message, " [2Jgone  ");
         assert_eq!(line.script, UNKNOWN_SCRIPT);
         assert_eq!(line.revision, REVISION);
-        assert!(line.stack.starts_with("a\nb  x") && line.stack.len() <= STACK_CHARS_MAX);
+        assert!(
+            line.stack.starts_with("a\nb  x") && line.stack.len() <= CLIENT_LOG_STACK_CHARS_MAX
+        );
         let client = line.client.as_ref().unwrap();
         assert_eq!(client.browser.len(), BROWSER_CHARS_MAX);
         assert_eq!(client.count, COUNT_MAX);

@@ -29,9 +29,12 @@ pub mod spells;
 
 #[cfg(feature = "archive")]
 pub use archive::{PackError, pack};
-pub use frolic_scene::{Limits, Problem, Report, Rule, Scene, Severity, Triangles};
+pub use frolic_scene::{
+    Limits, PACKAGE_BYTES_MAX, Problem, Report, Rule, Scene, Severity, Triangles,
+};
 pub use manifest::{
-    Capabilities, GameInfo, Manifest, SimulationSettings, Visibility, WorldSettings,
+    Capabilities, DESCRIPTION_CHARS_MAX, GameInfo, Manifest, NAME_CHARS_MAX, SimulationSettings,
+    TAG_CHARS_MAX, TAGS_MAX, Visibility, WorldSettings, is_tag,
 };
 #[cfg(feature = "archive")]
 pub use package::{Package, manifest_of};

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Limits, Report};
 
+pub use parse::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX, is_tag};
+
 /// The content of game.toml. Only `[game]` with `id` and `name` is required.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -6,6 +6,7 @@ mod admin;
 mod catalog;
 mod dashboard;
 mod joining;
+pub mod limits;
 mod moderation;
 mod profiles;
 mod social;

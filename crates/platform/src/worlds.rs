@@ -46,10 +46,6 @@ use crate::fleet::{Fleet, WorldSpec};
 
 pub(crate) use crate::fleet::unknown_world;
 
-/// Longest name of a world, in characters.
-pub const NAME_CHARS_MAX: usize = 60;
-/// Longest description of a world, in characters.
-pub const DESCRIPTION_CHARS_MAX: usize = 500;
 /// Maximum length of lists without paging.
 const LIST_MAX: i64 = 200;
 /// Six characters of 29 collide once in half a billion worlds; three attempts practically always

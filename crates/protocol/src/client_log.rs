@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 
 /// Lines of one message.
 pub const CLIENT_LOG_LINES_MAX: usize = 16;
+/// Longest text of a line; longer ones are cut.
+pub const CLIENT_LOG_MESSAGE_CHARS_MAX: usize = 500;
+/// Longest stack of a line; longer ones are cut.
+pub const CLIENT_LOG_STACK_CHARS_MAX: usize = 1000;
 
 /// How serious a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -13,6 +13,8 @@ use crate::message::ServerMessage;
 pub const CLIENT_MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Longest message a server may send: a scene of the largest package.
 pub const SERVER_MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Longest chat message of a player or a script.
+pub const CHAT_BYTES_MAX: usize = 300;
 /// Longest packet that fits a datagram on every path.
 pub const DATAGRAM_BYTES_MAX: usize = 1200;
 

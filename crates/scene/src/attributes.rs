@@ -13,7 +13,8 @@ use crate::component::Component;
 use crate::field::Field;
 use crate::text::shown;
 
-const ATTRIBUTES_MAX: usize = 64;
+/// Attributes of one entity.
+pub const ATTRIBUTES_MAX: usize = 64;
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// Values of an entity by name.

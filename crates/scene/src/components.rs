@@ -16,7 +16,8 @@ use crate::physics::{Body, BodyKind, Joint};
 use crate::shape::Shape;
 use crate::transform::Transform;
 
-const TAGS_MAX: usize = 32;
+/// Tags of one entity.
+pub const TAGS_MAX: usize = 32;
 
 /// Labels of an entity.
 pub type Tags = Vec<String>;

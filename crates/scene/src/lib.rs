@@ -32,20 +32,20 @@ pub mod text;
 mod transform;
 mod write;
 
-pub use attributes::{Attribute, Attributes};
+pub use attributes::{ATTRIBUTES_MAX, Attribute, Attributes};
 pub use check::{Checker, ComponentProblem};
 pub use color::Color;
 pub use component::{Component, Merge, Reader};
 pub use components::{
     ComponentKind, Components, Light, LightKind, Model, NetworkIdentity, ScriptRef, Sound,
-    SpawnPoint, Tags, Trigger,
+    SpawnPoint, TAGS_MAX, Tags, Trigger,
 };
 pub use expand::{PREFAB_PARTS_MAX, PrefabPart};
 pub use field::Field;
-pub use limits::Limits;
+pub use limits::{Limits, PACKAGE_BYTES_MAX};
 pub use material::{Material, Pattern};
 pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
-pub use npc::{Hostility, Npc, PatrolPoint};
+pub use npc::{Hostility, Npc, PATROL_POINTS_MAX, PatrolPoint};
 pub use overrides::{Fields, Overrides};
 pub use parse::inert::without_effect;
 pub use physics::{Body, BodyKind, Groups, Joint, JointKind};

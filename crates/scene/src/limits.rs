@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Default size of a packed package.
+pub const PACKAGE_BYTES_MAX: usize = 100_000_000;
+
 /// Bounds that a package must stay within to be loaded.
 ///
 /// Every size is checked before memory of that size is used.
@@ -42,7 +45,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            packed_bytes_max: 100_000_000,
+            packed_bytes_max: PACKAGE_BYTES_MAX as _,
             unpacked_bytes_max: 500_000_000,
             entries_max: 10_000,
             file_bytes_max: 100_000_000,

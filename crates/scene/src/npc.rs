@@ -8,7 +8,8 @@ use crate::color::Color;
 use crate::component::fields;
 use crate::field::{Field, Numbers};
 
-const PATROL_POINTS_MAX: usize = 256;
+/// Points of one patrol.
+pub const PATROL_POINTS_MAX: usize = 256;
 
 /// How a non-player character sees, detects sounds, walks and looks. Its body is the capsule that players
 /// have too, so an entity with it needs no [`crate::Shape`]. Distances are metres, times seconds,

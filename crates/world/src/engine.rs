@@ -7,8 +7,7 @@ use std::rc::Rc;
 
 use frolic_fleet_api::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
-use frolic_scene::Pattern;
-use frolic_scene::{degrees_from_quaternion, quaternion_from_degrees};
+use frolic_scene::{ATTRIBUTES_MAX, Pattern, degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
     BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, NpcFacts, NpcOrder, PlayerId,
     PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest,
@@ -19,7 +18,7 @@ use frolic_terrain::{Material, Op};
 
 use self::changes::{color, color_of, vector, wrong};
 use crate::characters;
-use crate::entities::{ATTRIBUTES_MAX, Entity, NPCS_MAX, SPAWNED_MAX};
+use crate::entities::{Entity, NPCS_MAX, SPAWNED_MAX};
 use crate::search::{find_along, find_near};
 use crate::state::WorldState;
 use crate::terrain::scripts as terrain;

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_protocol::Value;
 use frolic_protocol::details::Looks;
-use frolic_scene::SceneEntity;
+use frolic_scene::{ATTRIBUTES_MAX, SceneEntity, TAGS_MAX};
 use frolic_script::EngineError;
 use frolic_sim::{CharacterState, Motion, Pose, Rotation, Vec3};
 
@@ -31,9 +31,6 @@ use journal::Journal;
 pub(crate) const SPAWNED_MAX: usize = 20_000;
 /// NPCs of one world.
 pub(crate) const NPCS_MAX: usize = 1000;
-/// Attributes per entity or player.
-pub(crate) const ATTRIBUTES_MAX: usize = 64;
-const TAGS_MAX: usize = 32;
 
 /// All entities, with the indices over them and the journal of their changes.
 pub(crate) struct EntityStore {

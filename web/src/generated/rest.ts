@@ -4741,7 +4741,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -4763,7 +4762,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -4788,7 +4786,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -4815,7 +4812,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -4937,7 +4933,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -4959,7 +4954,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -4985,10 +4979,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
-                id: string;
                 /** @description Channel */
                 channel: components["schemas"]["Channel"];
+                id: string;
             };
             cookie?: never;
         };
@@ -5013,10 +5006,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
-                id: string;
                 /** @description Channel */
                 channel: components["schemas"]["Channel"];
+                id: string;
             };
             cookie?: never;
         };
@@ -5070,7 +5062,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5093,7 +5084,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5121,7 +5111,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5143,7 +5132,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5165,7 +5153,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5187,7 +5174,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5213,7 +5199,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5235,7 +5220,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5262,7 +5246,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5288,10 +5271,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
-                id: string;
                 /** @description Screenshot id */
                 picture: string;
+                id: string;
             };
             cookie?: never;
         };
@@ -5320,7 +5302,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5343,7 +5324,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5370,7 +5350,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -5392,7 +5371,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Game id */
                 id: string;
             };
             cookie?: never;
@@ -6441,7 +6419,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Upload id */
                 id: string;
             };
             cookie?: never;
@@ -6463,7 +6440,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Upload id */
                 id: string;
             };
             cookie?: never;
@@ -6484,7 +6460,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Upload id */
                 id: string;
             };
             cookie?: never;
@@ -6518,7 +6493,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Upload id */
                 id: string;
             };
             cookie?: never;
@@ -6654,7 +6628,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description id of the join */
                 id: string;
             };
             cookie?: never;
@@ -6686,7 +6659,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the join */
                 id: string;
             };
             cookie?: never;
@@ -6787,7 +6759,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the world */
                 id: string;
             };
             cookie?: never;
@@ -6809,7 +6780,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the world */
                 id: string;
             };
             cookie?: never;
@@ -6836,7 +6806,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the world */
                 id: string;
             };
             cookie?: never;
@@ -6857,7 +6826,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the world */
                 id: string;
             };
             cookie?: never;
@@ -6883,7 +6851,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the world */
                 id: string;
             };
             cookie?: never;
@@ -6905,10 +6872,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the world */
-                id: string;
                 /** @description name of the user */
                 username: string;
+                id: string;
             };
             cookie?: never;
         };
@@ -6929,10 +6895,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the world */
-                id: string;
                 /** @description name of the user */
                 username: string;
+                id: string;
             };
             cookie?: never;
         };
@@ -6958,7 +6923,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description id of the world */
                 id: string;
             };
             cookie?: never;
@@ -6980,10 +6944,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the world */
-                id: string;
                 /** @description id of the save */
                 save_id: string;
+                id: string;
             };
             cookie?: never;
         };
@@ -7003,7 +6966,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id of the world */
                 id: string;
             };
             cookie?: never;

@@ -14,10 +14,15 @@ use crate::{Limits, Problem, Report, Rule};
 use frolic_scene::text::{LineIndex, shown};
 
 const FILE: &str = "game.toml";
-const NAME_CHARS_MAX: usize = 60;
-const DESCRIPTION_CHARS_MAX: usize = 2_000;
+/// Title of a game, in characters.
+pub const NAME_CHARS_MAX: usize = 60;
+/// Description of a game, in characters.
+pub const DESCRIPTION_CHARS_MAX: usize = 2_000;
 const ID_CHARS_MAX: usize = 40;
-const TAGS_MAX: usize = 10;
+/// Number of tags of a game.
+pub const TAGS_MAX: usize = 10;
+/// Length of a tag, in characters.
+pub const TAG_CHARS_MAX: usize = 24;
 const MAX_PLAYERS: RangeInclusive<u32> = 1..=1_000;
 /// Capabilities that can be declared and have no effect yet.
 const INERT_CAPABILITIES: [&str; 2] = ["teleport", "http"];
@@ -204,9 +209,9 @@ impl<'t> Reader<'t> {
     fn tags(&mut self, value: &Spanned<DeValue<'t>>) -> Vec<String> {
         let tags = self.strings("tags", value, TAGS_MAX);
         for (tag, at) in &tags {
-            if !is_slug(tag) || tag.len() > 24 {
+            if !is_tag(tag) {
                 let message = format!(
-                    "tag \"{}\" must be at most 24 lower-case letters, digits and dashes",
+                    "tag \"{}\" must be at most {TAG_CHARS_MAX} lower-case letters, digits and dashes",
                     shown(tag)
                 );
                 self.error(Rule::InvalidValue, at, message);
@@ -466,6 +471,11 @@ fn empty_game() -> GameInfo {
         thumbnail: None,
         visibility: Visibility::default(),
     }
+}
+
+/// Whether a tag has the right form and length.
+pub fn is_tag(tag: &str) -> bool {
+    tag.len() <= TAG_CHARS_MAX && is_slug(tag)
 }
 
 /// Lower-case letters, digits and single dashes, starting and ending with a letter or digit.

@@ -10,6 +10,7 @@ use sqlx::{AnyConnection, Row};
 
 use super::channels::{bump_edition, refresh_visibility};
 use super::{access, creator, edition_conflict, game_changed, games, text};
+use crate::api::limits::{GAME_DESCRIPTION_CHARS_MAX, GAME_NAME_CHARS_MAX, TAGS_MAX};
 use crate::api::{AtEdition, CreatorGame, EditGame, FeatureRequest};
 use crate::catalog::Catalog;
 use crate::community::auth::{Role, Session};
@@ -218,14 +219,14 @@ impl Changes {
         let invalid = |message: String| ApiError::bad_request("invalid_field", message);
         let mut texts = Vec::new();
         if let Some(name) = &request.name {
-            let name = texts::whole_line(name, text::NAME_CHARS_MAX);
-            let max = text::NAME_CHARS_MAX;
+            let name = texts::whole_line(name, GAME_NAME_CHARS_MAX);
+            let max = GAME_NAME_CHARS_MAX;
             let name =
                 name.ok_or_else(|| invalid(format!("name must have 1 to {max} characters")))?;
             texts.push(("name", name));
         }
         if let Some(description) = &request.description {
-            let max = text::DESCRIPTION_CHARS_MAX;
+            let max = GAME_DESCRIPTION_CHARS_MAX;
             let description = texts::whole_lines(description, max);
             let description = description.ok_or_else(|| {
                 invalid(format!("description must have at most {max} characters"))
@@ -236,7 +237,7 @@ impl Changes {
             let tags = text::tags(tags).ok_or_else(|| {
                 invalid(format!(
                     "at most {} tags, each of at most 24 lower-case letters, digits and dashes",
-                    text::TAGS_MAX
+                    TAGS_MAX
                 ))
             })?;
             let tags = serde_json::to_string(&tags).map_err(std::io::Error::other)?;

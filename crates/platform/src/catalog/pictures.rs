@@ -18,6 +18,7 @@ use super::channels::bump_edition;
 use super::edit::mark_edited;
 use super::games::GameRow;
 use super::{access, creator, game_changed};
+use crate::api::limits::SCREENSHOTS_MAX;
 use crate::api::{CreatorGame, Screenshot, ScreenshotList, ScreenshotOrder};
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
@@ -32,8 +33,6 @@ use header::PictureHeader;
 pub const PICTURE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum width and height in pixels.
 pub(super) const SIDE_MAX: u32 = 4_096;
-/// Maximum number of screenshots per game.
-const SCREENSHOTS_MAX: usize = 8;
 
 /// Appends a screenshot.
 ///

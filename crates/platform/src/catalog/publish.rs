@@ -13,7 +13,8 @@ use serde::Deserialize;
 use sqlx::{AnyPool, Row};
 
 use super::channels::{self, ChannelChange};
-use super::{created_or_ok, games, text};
+use super::{created_or_ok, games};
+use crate::api::limits::RELEASE_NOTES_CHARS_MAX;
 use crate::api::{
     Channel, GameVisibility, PackageProblem, PackageReport, PublishResponse, ValidPackage,
     ValidationReport,
@@ -189,12 +190,12 @@ pub async fn validate(
 /// # Errors
 /// 400 when they are too long.
 pub fn notes(typed: Option<&str>) -> Result<String, ApiError> {
-    texts::whole_lines(typed.unwrap_or(""), text::NOTES_CHARS_MAX).ok_or_else(|| {
+    texts::whole_lines(typed.unwrap_or(""), RELEASE_NOTES_CHARS_MAX).ok_or_else(|| {
         ApiError::bad_request(
             "invalid_field",
             format!(
                 "notes must have at most {} characters",
-                text::NOTES_CHARS_MAX
+                RELEASE_NOTES_CHARS_MAX
             ),
         )
     })

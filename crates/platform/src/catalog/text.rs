@@ -1,14 +1,8 @@
-//! Length limits of creators' texts, and the format of tags.
+//! Tags of games.
 
-/// Maximum length of a title, in characters.
-pub const NAME_CHARS_MAX: usize = 60;
-/// Maximum length of a description, in characters.
-pub const DESCRIPTION_CHARS_MAX: usize = 2_000;
-/// Maximum length of release notes, in characters.
-pub const NOTES_CHARS_MAX: usize = 2_000;
-/// Maximum number of tags per game.
-pub const TAGS_MAX: usize = 10;
-const TAG_CHARS_MAX: usize = 24;
+use frolic_package::is_tag;
+
+use crate::api::limits::TAGS_MAX;
 
 /// Validates tags and removes duplicates; `None` when one is invalid.
 pub fn tags(typed: &[String]) -> Option<Vec<String>> {
@@ -26,15 +20,6 @@ pub fn tags(typed: &[String]) -> Option<Vec<String>> {
         }
     }
     Some(tags)
-}
-
-/// Lower-case letters and digits with single dashes between them, as in `game.toml`.
-fn is_tag(tag: &str) -> bool {
-    let in_alphabet = |c: u8| matches!(c, b'a'..=b'z' | b'0'..=b'9');
-    tag.len() <= TAG_CHARS_MAX
-        && tag
-            .split('-')
-            .all(|part| !part.is_empty() && part.bytes().all(in_alphabet))
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 
 use frolic_fleet_api::filter;
 
+use crate::api::limits::USERNAME_CHARS_MAX;
 use crate::core::error::ApiError;
 use crate::core::settings::Settings;
 
-/// Maximum length of a name in characters.
-pub const NAME_CHARS_MAX: usize = 20;
 /// Maximum number of typed characters that are examined.
-pub const TYPED_CHARS_MAX: usize = NAME_CHARS_MAX * 8;
+pub const TYPED_CHARS_MAX: usize = USERNAME_CHARS_MAX * 8;
 
 const ADJECTIVES: [&str; 24] = [
     "Amber", "Bold", "Brave", "Bright", "Calm", "Clever", "Cosmic", "Daring", "Eager", "Fancy",
@@ -50,7 +49,7 @@ pub fn clean(typed: &str) -> Option<String> {
             continue;
         }
         let wanted = 1 + usize::from(space_due);
-        if chars + wanted > NAME_CHARS_MAX {
+        if chars + wanted > USERNAME_CHARS_MAX {
             break;
         }
         if space_due {
@@ -73,7 +72,7 @@ pub fn generate(random: [u8; 2]) -> String {
 /// `name` with a number appended, shortened to the maximum length.
 pub fn with_number(name: &str, number: u32) -> String {
     let suffix = number.to_string();
-    let room = NAME_CHARS_MAX - suffix.len().min(NAME_CHARS_MAX - 1);
+    let room = USERNAME_CHARS_MAX - suffix.len().min(USERNAME_CHARS_MAX - 1);
     let stem: String = name.chars().take(room).collect();
     format!("{}{suffix}", stem.trim_end())
 }
@@ -130,8 +129,8 @@ mod tests {
     #[test]
     fn numbers_fit_into_the_limit() {
         assert_eq!(with_number("Ada", 2), "Ada2");
-        let long = "x".repeat(NAME_CHARS_MAX);
-        assert_eq!(with_number(&long, 1234).chars().count(), NAME_CHARS_MAX);
+        let long = "x".repeat(USERNAME_CHARS_MAX);
+        assert_eq!(with_number(&long, 1234).chars().count(), USERNAME_CHARS_MAX);
         assert!(with_number(&long, 1234).ends_with("x1234"));
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use frolic_fleet_api::process::CLOSE_LIMIT_S;
 
+use crate::api::limits::PACKAGE_BYTES_MAX;
 use crate::core::blobs::BlobLocation;
 use crate::core::tls::TlsSettings;
 
@@ -225,7 +226,7 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             body_bytes_max: 64 * 1024,
-            package_bytes_max: 100 * 1024 * 1024,
+            package_bytes_max: PACKAGE_BYTES_MAX,
             request_timeout: Duration::from_secs(30),
             header_timeout: Duration::from_secs(10),
             connections_max: 12_000,

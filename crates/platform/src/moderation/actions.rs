@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 use super::audit::{self, LogRecord};
 use super::{Moderator, reports};
 use crate::Platform;
+use crate::api::limits::DECISION_CHARS_MAX;
 use crate::api::{Decided, Decision, LiftNotice, Report, TargetKind, Verdict};
 use crate::catalog::channels::refresh_visibility;
 use crate::community::auth::{Principal, Role};
@@ -19,7 +20,6 @@ use crate::core::extract::{ApiJson, ApiPath};
 use crate::core::{ids, texts};
 use crate::{catalog, spells};
 
-const TEXT_CHARS_MAX: usize = 1000;
 const SUSPENSION_DAYS_MAX: u32 = 3650;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -112,7 +112,7 @@ impl<'a> ValidatedDecision<'a> {
         let verdict = decision.verdict;
         let rule = decision.rule.unwrap_or_else(|| report.rule.id.clone());
         rules::known(&rule)?;
-        let reason = texts::lines(&decision.reason, TEXT_CHARS_MAX);
+        let reason = texts::lines(&decision.reason, DECISION_CHARS_MAX);
         if verdict != Verdict::Dismiss && reason.is_empty() {
             return Err(ApiError::bad_request(
                 "reason_missing",
@@ -141,7 +141,7 @@ impl<'a> ValidatedDecision<'a> {
         if verdict != Verdict::Dismiss {
             may_judge(&platform.core.db, moderator, &report.subject_id).await?;
         }
-        let mut advice = texts::lines(&decision.advice, TEXT_CHARS_MAX);
+        let mut advice = texts::lines(&decision.advice, DECISION_CHARS_MAX);
         if advice.is_empty() {
             advice = rules::rule(&rule).advice;
         }
@@ -336,7 +336,7 @@ async fn lift(
     ApiPath(id): ApiPath<String>,
     ApiJson(request): ApiJson<LiftNotice>,
 ) -> Result<StatusCode, ApiError> {
-    let reason = texts::lines(&request.reason, TEXT_CHARS_MAX);
+    let reason = texts::lines(&request.reason, DECISION_CHARS_MAX);
     if reason.is_empty() {
         return Err(ApiError::bad_request(
             "reason_missing",

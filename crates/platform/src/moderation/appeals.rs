@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 use super::audit::{self, LogRecord};
 use super::{Moderator, actions, notices};
 use crate::Platform;
+use crate::api::limits::APPEAL_ANSWER_CHARS_MAX;
 use crate::api::{AppealCase, AppealDecision, AppealList, AppealState, Notice, NoticeState};
 use crate::community::auth::Role;
 use crate::core::db::to_u32;
@@ -18,8 +19,6 @@ use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
 use crate::core::paging::{PER_PAGE, Page};
 use crate::core::texts;
-
-const ANSWER_CHARS_MAX: usize = 2000;
 
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
@@ -106,7 +105,7 @@ async fn decide(
     ApiPath(id): ApiPath<String>,
     ApiJson(decision): ApiJson<AppealDecision>,
 ) -> Result<Json<Notice>, ApiError> {
-    let answer = texts::lines(&decision.answer, ANSWER_CHARS_MAX);
+    let answer = texts::lines(&decision.answer, APPEAL_ANSWER_CHARS_MAX);
     if answer.is_empty() {
         return Err(ApiError::bad_request(
             "answer_missing",

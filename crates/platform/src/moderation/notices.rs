@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 use super::audit::{self, LogRecord};
 use super::reports;
 use crate::Platform;
+use crate::api::limits::APPEAL_CHARS_MAX;
 use crate::api::{
     Appeal, AppealState, NewAppeal, Notice, NoticeList, NoticeState, TargetKind, Verdict,
 };
@@ -23,8 +24,6 @@ use crate::core::error::ApiError;
 use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
 use crate::core::paging::PageQuery;
 use crate::core::{ids, texts};
-
-const APPEAL_CHARS_MAX: usize = 2000;
 
 /// Selects a notice with its appeal, for [`notice`].
 pub const SELECT: &str = "SELECT n.notice_id, n.action, n.target_kind, n.target_id, n.target_name,

@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 use super::audit::{self, LogRecord};
 use super::{Moderator, recordings};
 use crate::Platform;
+use crate::api::limits::REPORT_DETAILS_CHARS_MAX;
 use crate::api::{
     Evidence, NewReport, OwnReport, OwnReportList, Report, ReportList, ReportStatus, TargetKind,
 };
@@ -24,7 +25,6 @@ use crate::core::extract::{ApiJson, ApiPath, ApiQuery};
 use crate::core::paging::{PER_PAGE, Page, PageQuery};
 use crate::core::{ids, texts};
 
-const DETAILS_CHARS_MAX: usize = 1000;
 const LINES_MAX: usize = 20;
 const LINE_CHARS_MAX: usize = 400;
 const ID_BYTES_MAX: usize = 128;
@@ -93,7 +93,7 @@ async fn create(
     }
     let (db, now) = (&platform.core.db, platform.core.clock.now_ms());
     let report_id = ids::new_id("report");
-    let details = texts::lines(&new.details, DETAILS_CHARS_MAX);
+    let details = texts::lines(&new.details, REPORT_DETAILS_CHARS_MAX);
     let world_id = new.evidence.world_id.as_deref().map(named_world);
     let evidence = stored_evidence(new.evidence)?;
     let mut transaction = crate::core::db::begin(db).await?;

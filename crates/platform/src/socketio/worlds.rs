@@ -7,6 +7,7 @@ use super::connection::{HandlerResult, Reply, optional, text};
 use super::visitor::Visitor;
 use crate::Platform;
 use crate::api::WorldInfo;
+use crate::api::limits::{WORLD_DESCRIPTION_CHARS_MAX, WORLD_NAME_CHARS_MAX};
 use crate::catalog::games::{self, GameRow};
 use crate::core::error::ApiError;
 use crate::core::names;
@@ -16,7 +17,7 @@ use crate::fleet::WorldSpec;
 use crate::worlds::events::{observers_room, send_log, user_in_world_room};
 use crate::worlds::join::access::Via;
 use crate::worlds::remote_commands::{self, WorldRef};
-use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec};
+use crate::worlds::{self, NewWorldSpec};
 
 /// Default game of new worlds, if it is installed.
 const SANDBOX: &str = "sandbox";
@@ -42,10 +43,10 @@ pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Handl
 pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> HandlerResult {
     let db = &platform.core.db;
     let name = optional(data, "name")?.unwrap_or_default();
-    let name = texts::line(&name, NAME_CHARS_MAX);
+    let name = texts::line(&name, WORLD_NAME_CHARS_MAX);
     names::check_inoffensive(&platform.core.settings, &name)?;
     let description = optional(data, "description")?.unwrap_or_default();
-    let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
+    let description = texts::lines(&description, WORLD_DESCRIPTION_CHARS_MAX);
     let game = game_of(platform, visitor, optional(data, "game_id")?).await?;
     let made: i64 = sqlx::query_scalar("SELECT COUNT(*) AS made FROM worlds WHERE created_by = $1")
         .bind(&visitor.actor.user_id)

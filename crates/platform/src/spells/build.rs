@@ -7,9 +7,10 @@ use frolic_package::spells::{self as format, SpellSettings};
 
 use super::content::{self, ENTRY};
 use super::jobs::Job;
-use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
+use super::text::DESCRIPTION_CHARS_MAX;
 use super::{SpellCompiler, WriteError, drafts};
 use crate::api::SpellChannel;
+use crate::api::limits::SPELL_NAME_CHARS_MAX;
 use crate::api::{BuildOptions, BuildRequest, RevisionInfo, SpellFile, SpellManifest};
 use crate::core::clock::rfc3339;
 use crate::core::error::ApiError;
@@ -183,7 +184,7 @@ fn settings_of(
     };
     let number = |given: Option<f32>, before: Option<f32>, plain| given.or(before).unwrap_or(plain);
     SpellSettings {
-        name: text(options.name, NAME_CHARS_MAX, name),
+        name: text(options.name, SPELL_NAME_CHARS_MAX, name),
         description: text(options.description, DESCRIPTION_CHARS_MAX, description),
         cooldown_s: number(
             options.cooldown_s,

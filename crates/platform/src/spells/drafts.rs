@@ -3,8 +3,9 @@
 use frolic_package::spells::is_id;
 use sqlx::AnyPool;
 
-use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, id_of};
+use super::text::{DESCRIPTION_CHARS_MAX, id_of};
 use super::{must_own, unknown_spell};
+use crate::api::limits::SPELL_NAME_CHARS_MAX;
 use crate::api::{CreateSpellRequest, DraftCreated, SpellInfo, SpellList};
 use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
@@ -52,7 +53,7 @@ pub async fn create(
     let name = request
         .display_name
         .as_deref()
-        .map(|name| texts::line(name, NAME_CHARS_MAX))
+        .map(|name| texts::line(name, SPELL_NAME_CHARS_MAX))
         .filter(|name| !name.is_empty());
     let spell_id = match request.spell_id.as_deref() {
         Some(id) if is_id(id) => id.to_owned(),

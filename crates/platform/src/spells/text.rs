@@ -1,7 +1,5 @@
-//! Length limits of spell names and descriptions, and ids derived from names.
+//! Length limit of spell descriptions, and ids derived from names.
 
-/// Maximum length of a spell's name, in characters.
-pub const NAME_CHARS_MAX: usize = 60;
 /// Maximum length of a description, in characters.
 pub const DESCRIPTION_CHARS_MAX: usize = 500;
 

@@ -11,9 +11,8 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{
-    COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewWorldSpec, WorldRow, find, unknown_world,
-};
+use super::{COLUMNS, NewWorldSpec, WorldRow, find, unknown_world};
+use crate::api::limits::{WORLD_DESCRIPTION_CHARS_MAX, WORLD_NAME_CHARS_MAX};
 use crate::api::{NewWorld, WorldChange, WorldInfo, WorldList};
 use crate::catalog::games::{self, GameRow};
 use crate::catalog::{access, channels};
@@ -176,7 +175,7 @@ pub async fn create_owned(
     }
     let name = name.unwrap_or_else(|| default_name(owner, &game));
     let description = request.description.unwrap_or_default();
-    let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
+    let description = texts::lines(&description, WORLD_DESCRIPTION_CHARS_MAX);
     let spec = NewWorldSpec {
         name: &name,
         description: &description,
@@ -196,7 +195,7 @@ fn default_name(owner: &Session, game: &GameRow) -> String {
 }
 
 fn readable(name: &str) -> Option<String> {
-    Some(texts::line(name, NAME_CHARS_MAX)).filter(|name| !name.is_empty())
+    Some(texts::line(name, WORLD_NAME_CHARS_MAX)).filter(|name| !name.is_empty())
 }
 
 /// Returns one world.
@@ -304,7 +303,7 @@ async fn change(
     names::check_inoffensive(&worlds.core.settings, &name)?;
     let description = change.description.as_ref();
     let description = description.map_or(world.description.clone(), |typed| {
-        texts::lines(typed, DESCRIPTION_CHARS_MAX)
+        texts::lines(typed, WORLD_DESCRIPTION_CHARS_MAX)
     });
     let private = change.private.unwrap_or(world.spec.private);
     let changed = sqlx::query(

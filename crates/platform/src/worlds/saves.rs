@@ -16,6 +16,7 @@ use utoipa_axum::routes;
 
 use super::rest::{end, owned, owned_to_edit};
 use super::state;
+use crate::api::limits::SAVE_LABEL_CHARS_MAX;
 use crate::api::{WorldSave, WorldSaveList, WorldSaveRequest, WorldState};
 use crate::community::auth::Principal;
 use crate::core::clock::rfc3339;
@@ -35,7 +36,6 @@ const AUTOMATIC_MAX: i64 = 3;
 const STATE_BODY_BYTES_MAX: usize = 24 * 1024 * 1024;
 /// Bytes of the sections of a state in a response.
 const STATE_BYTES_MAX: usize = 16 * 1024 * 1024;
-const LABEL_CHARS_MAX: usize = 60;
 
 from_row!(WorldSave {
     save_id, world_id, label, automatic => flag, created_by, created_at => rfc3339,
@@ -74,7 +74,7 @@ async fn save(
     owned_to_edit(&worlds, &principal, &world_id).await?;
     let label = request.label.as_deref();
     let label = label
-        .map(|label| texts::line(label, LABEL_CHARS_MAX))
+        .map(|label| texts::line(label, SAVE_LABEL_CHARS_MAX))
         .filter(|label| !label.is_empty());
     let target = match (request.restore, request.state) {
         (None, None) => None,

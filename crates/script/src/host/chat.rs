@@ -2,15 +2,13 @@
 
 use std::rc::Rc;
 
+use frolic_protocol::packet::CHAT_BYTES_MAX;
 use mlua::{Lua, Table, Value as LuaValue};
 
 use super::{Host, outcome};
 use crate::convert::kind_of;
 use crate::engine::Recipient;
 use crate::ids::PlayerId;
-
-/// Longest line a script may write, in bytes.
-const LINE_BYTES_MAX: usize = 300;
 
 pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     let this = Rc::clone(host);
@@ -40,8 +38,8 @@ fn line(text: &LuaValue) -> Result<String, String> {
     };
     let text = text.to_string_lossy();
     let text = text.trim();
-    if text.is_empty() || text.len() > LINE_BYTES_MAX {
-        return Err(format!("a line of chat has 1 to {LINE_BYTES_MAX} bytes"));
+    if text.is_empty() || text.len() > CHAT_BYTES_MAX {
+        return Err(format!("a line of chat has 1 to {CHAT_BYTES_MAX} bytes"));
     }
     Ok(text.to_owned())
 }

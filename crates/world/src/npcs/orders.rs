@@ -2,15 +2,12 @@
 //! until they are released.
 
 use frolic_protocol::npc::NpcState;
-use frolic_scene::PatrolPoint;
+use frolic_scene::{PATROL_POINTS_MAX, PatrolPoint};
 use frolic_script::{EngineError, EntityId, NpcFacts, NpcOrder, NpcPlace};
 use frolic_sim::Vec3;
 
 use super::{Npc, Npcs};
 use crate::space::Space;
-
-/// Points of a patrol.
-const PATROL_POINTS_MAX: usize = 256;
 
 /// Orders that are in force.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,6 @@
 // The chat log and whether the chat input is open.
 
+import { CHAT_BYTES_MAX } from '../../generated/limits';
 export interface ChatLine {
   id: number;
   /** Empty for the game itself. */
@@ -13,7 +14,6 @@ export interface ChatLine {
 
 /** Messages in the log; older ones are dropped. */
 const LINES_MAX = 100;
-export const LINE_BYTES_MAX = 300;
 
 export class ChatLog {
   lines = $state.raw<ChatLine[]>([]);
@@ -34,6 +34,6 @@ export class ChatLog {
 /** Cuts text to the server's limit, at a character boundary. */
 export function fitLine(text: string): string {
   let line = text.trim();
-  while (new TextEncoder().encode(line).length > LINE_BYTES_MAX) line = [...line].slice(0, -1).join('');
+  while (new TextEncoder().encode(line).length > CHAT_BYTES_MAX) line = [...line].slice(0, -1).join('');
   return line;
 }

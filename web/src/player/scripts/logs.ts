@@ -1,17 +1,14 @@
 // Sends output of client scripts to the game's creator: errors always, prints when the server requests
 // them. Repeated lines are counted, and messages are rate limited.
+import { CLIENT_LOG_LINES_MAX, CLIENT_LOG_MESSAGE_CHARS_MAX, CLIENT_LOG_STACK_CHARS_MAX } from '../../generated/limits';
 import type { ClientLog } from '../../generated/ClientLog';
 import type { ClientLogLine } from '../../generated/ClientLogLine';
 
 export type LogLevel = ClientLogLine['level'];
 
-/** Maximum lines per message (CLIENT_LOG_LINES_MAX in crates/protocol). */
-const LINES_MAX = 16;
 /** Maximum queued lines; further ones are dropped. */
 const WAITING_MAX = 64;
 const SEND_EVERY_MS = 250;
-const MESSAGE_CHARS_MAX = 500;
-const STACK_CHARS_MAX = 1000;
 
 export class ScriptLogs {
   /** Whether prints are sent as well. */
@@ -39,7 +36,7 @@ export class ScriptLogs {
   flush(nowMs: number): void {
     if (this.#waiting.size === 0 || nowMs - this.#sentAt < SEND_EVERY_MS) return;
     this.#sentAt = nowMs;
-    const next = [...this.#waiting].slice(0, LINES_MAX);
+    const next = [...this.#waiting].slice(0, CLIENT_LOG_LINES_MAX);
     for (const [key] of next) this.#waiting.delete(key);
     this.send({ revision: this.revision(), browser: this.browser, lines: next.map(([, line]) => line) });
   }
@@ -54,8 +51,8 @@ export function parseLine(level: LogLevel, text: string): ClientLogLine {
     level,
     script: found?.[1] ?? '',
     line: Number.isSafeInteger(line) && line < 2 ** 32 ? line : 0,
-    message: (found?.[3] ?? first).slice(0, MESSAGE_CHARS_MAX),
-    stack: stack.join('\n').slice(0, STACK_CHARS_MAX),
+    message: (found?.[3] ?? first).slice(0, CLIENT_LOG_MESSAGE_CHARS_MAX),
+    stack: stack.join('\n').slice(0, CLIENT_LOG_STACK_CHARS_MAX),
     count: 1,
   };
 }

@@ -1,7 +1,8 @@
 // Parsing and validation of tags.
 
-export const TAGS_MAX = 10;
-const TAG_CHARACTERS_MAX = 24;
+import { TAG_CHARS_MAX } from '../../generated/limits';
+
+export { TAGS_MAX } from '../../generated/limits';
 
 /** "Obby, co op , obby" → obby, co-op: lower case, dashes for spaces, each once. */
 export function splitTags(text: string): string[] {
@@ -12,7 +13,7 @@ export function splitTags(text: string): string[] {
 /** The problem of the first invalid tag. */
 export function badTag(tags: readonly string[]): string | null {
   for (const tag of tags) {
-    if (tag.length > TAG_CHARACTERS_MAX) return `“${tag}” is longer than ${TAG_CHARACTERS_MAX} characters`;
+    if (tag.length > TAG_CHARS_MAX) return `“${tag}” is longer than ${TAG_CHARS_MAX} characters`;
     if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(tag)) return `“${tag}” can only contain letters a–z, digits and dashes`;
   }
   return null;

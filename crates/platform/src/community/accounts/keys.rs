@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use sqlx::Row;
 
+use crate::api::limits::KEY_NAME_CHARS_MAX;
 use crate::api::{ApiKey, ApiKeyList, CreateKeyRequest, CreatedKey};
 use crate::community::Community;
 use crate::community::auth::{AuthMethod, Role, Session};
@@ -21,7 +22,6 @@ use crate::core::ids;
 const PREFIX: &str = "frolic_key_";
 /// API keys per account.
 const KEYS_MAX: i64 = 20;
-const NAME_CHARS_MAX: usize = 40;
 const HINT_CHARS: usize = 4;
 /// Minimum interval between writes of a key's last use, because a program may make a thousand calls
 /// a minute.
@@ -195,13 +195,13 @@ fn key_name(typed: &str) -> Result<String, ApiError> {
     let name: String = typed
         .chars()
         .filter(|c| c.is_alphanumeric() || c.is_ascii_punctuation() || *c == ' ')
-        .take(NAME_CHARS_MAX + 1)
+        .take(KEY_NAME_CHARS_MAX + 1)
         .collect();
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
+    if name.is_empty() || name.chars().count() > KEY_NAME_CHARS_MAX {
         return Err(ApiError::bad_request(
             "invalid_name",
-            format!("name the key with 1 to {NAME_CHARS_MAX} characters"),
+            format!("name the key with 1 to {KEY_NAME_CHARS_MAX} characters"),
         ));
     }
     Ok(name.to_owned())

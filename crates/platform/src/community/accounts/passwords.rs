@@ -7,13 +7,12 @@ use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, Salt
 use argon2::{Algorithm, Argon2, Params, Version};
 use tokio::sync::Semaphore;
 
+use crate::api::limits::PASSWORD_BYTES_MAX;
 use crate::core::error::ApiError;
 use crate::core::{ids, names};
 
 /// Shorter passwords are too easy to guess.
 pub const CHARS_MIN: usize = 8;
-/// Longer passwords only cost time.
-const BYTES_MAX: usize = 1024;
 /// OWASP's smallest recommendation: 19 MiB, two passes, one lane.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
@@ -138,8 +137,10 @@ pub fn check(password: &str, username: &str) -> Result<(), ApiError> {
             "Use a password of at least {CHARS_MIN} characters."
         ));
     }
-    if password.len() > BYTES_MAX {
-        return refuse(format!("Use a password of at most {BYTES_MAX} bytes."));
+    if password.len() > PASSWORD_BYTES_MAX {
+        return refuse(format!(
+            "Use a password of at most {PASSWORD_BYTES_MAX} bytes."
+        ));
     }
     let lower = password.to_lowercase();
     if lower == names::key(username) {
@@ -155,7 +156,7 @@ pub fn check(password: &str, username: &str) -> Result<(), ApiError> {
 
 /// Whether the length is possible for a password. Others are rejected without hashing.
 pub fn is_plausible(password: &str) -> bool {
-    (1..=BYTES_MAX).contains(&password.len())
+    (1..=PASSWORD_BYTES_MAX).contains(&password.len())
 }
 
 fn argon2() -> Argon2<'static> {

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::passwords;
 use super::sessions::{self, SessionLifetime, User};
+use crate::api::limits::USERNAME_CHARS_MAX;
 use crate::api::{LoginResponse, PasswordLoginRequest, RegisterRequest};
 use crate::community::Community;
 use crate::community::auth::{AuthMethod, Kind, Role, Session};
@@ -216,7 +217,7 @@ pub(super) fn account_name(community: &Community, typed: &str) -> Result<String,
             "invalid_username",
             format!(
                 "Use {NAME_CHARS_MIN}–{} letters or numbers. You can put a space, _, - or . between them.",
-                names::NAME_CHARS_MAX
+                USERNAME_CHARS_MAX
             ),
         )
     })?;

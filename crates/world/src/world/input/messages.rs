@@ -1,6 +1,7 @@
 //! Client messages to scripts: rate-limited, and without references to entities
 //! that do not exist.
 
+use frolic_protocol::packet::CHAT_BYTES_MAX;
 use frolic_protocol::{Args, Value};
 use frolic_script::ScriptEvent;
 use serde::{Deserialize, Serialize};
@@ -11,8 +12,6 @@ use crate::player::PlayerNumber;
 /// Events and calls that one player's client may send per tick, because a
 /// handler runs inside the tick for each.
 const EVENTS_PER_TICK_MAX: usize = 32;
-/// Longest chat message, in bytes.
-const CHAT_BYTES_MAX: usize = 300;
 /// Chat messages in a burst.
 const CHAT_BURST: u32 = 6;
 /// Chat messages per two seconds after that.
