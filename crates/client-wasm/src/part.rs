@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use frolic_client as client;
-use frolic_scene::{Color, Light, LightKind, Material, Npc, Pattern, Shape, Transform};
+use frolic_scene::{Color, Label, Light, LightKind, Material, Npc, Pattern, Shape, Transform};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
@@ -74,6 +74,9 @@ struct Part {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     light: Option<PartLight>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    label: Option<PartLabel>,
     /// Whether it has a body that is not static.
     moves: bool,
     /// Whether its shape is a sensor and not solid.
@@ -146,6 +149,21 @@ enum PartLightKind {
     Sun,
 }
 
+/// Text in the world, with every default filled in.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+struct PartLabel {
+    /// Lines are separated by line breaks.
+    text: String,
+    color: String,
+    /// Height of a line in metres.
+    size: f32,
+    /// Metres between the part's position and the lowest line.
+    height: f32,
+    /// Metres from which it can be read.
+    distance: f32,
+}
+
 /// What is drawn of an NPC; a missing colour depends on its id.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
@@ -184,6 +202,7 @@ impl From<client::Part> for Part {
             material,
             color,
             light,
+            label,
             moves,
             trigger,
             spawn_point,
@@ -206,6 +225,7 @@ impl From<client::Part> for Part {
             material: material.into(),
             color: written(color),
             light: light.map(PartLight::from),
+            label: label.map(PartLabel::from),
             moves,
             trigger,
             spawn_point,
@@ -263,6 +283,18 @@ impl From<Light> for PartLight {
     }
 }
 
+impl From<Label> for PartLabel {
+    fn from(label: Label) -> Self {
+        Self {
+            text: label.text,
+            color: label.color.to_string(),
+            size: label.size,
+            height: label.height,
+            distance: label.distance,
+        }
+    }
+}
+
 impl From<Npc> for PartNpc {
     fn from(npc: Npc) -> Self {
         Self {
@@ -295,6 +327,7 @@ mod tests {
                 "Transform":{"position":[1,2,3],"scale":[2,2,2]},
                 "Material":{"color":"#ff8800"},
                 "Light":{"type":"point"},
+                "Label":{"text":"Win here","size":1},
                 "Attributes":{"Home":[1,2,3]}}}]}"##;
         let mut parts = client::parts_of_scene(scene).expect("a scene");
         let part = Part::from(parts.remove(0));
@@ -316,6 +349,7 @@ mod tests {
                 },
                 "color": "#ff8800",
                 "light": { "type": "point", "color": "#ffffff", "intensity": 1.0, "range": 10.0 },
+                "label": { "text": "Win here", "color": "#ffffff", "size": 1.0, "height": 0.0, "distance": 40.0 },
                 "moves": false,
                 "trigger": false,
                 "spawnPoint": false,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_protocol::Value;
 use frolic_protocol::details::{Details, Looks};
-use frolic_scene::{BodyKind, Color, Components, Light, Material, Npc, Shape, Transform};
+use frolic_scene::{BodyKind, Color, Components, Label, Light, Material, Npc, Shape, Transform};
 
 /// An entity that is not a player's character, ready to draw.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Part {
     pub color: Option<Color>,
     /// The light it emits.
     pub light: Option<Light>,
+    /// The text at its place.
+    pub label: Option<Label>,
     /// Whether it has a body that is not static.
     pub moves: bool,
     /// Whether its shape is a sensor and not solid.
@@ -81,6 +83,7 @@ impl Resolved<'_> {
             material,
             color,
             light: components.light,
+            label: components.label.clone(),
             moves: body.is_some_and(|body| body.kind != BodyKind::Static),
             trigger: components.trigger.is_some(),
             spawn_point: components.spawn_point.is_some(),

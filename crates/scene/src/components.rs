@@ -10,6 +10,7 @@ use crate::check::{Checker, ComponentProblem, SIZE_MAX};
 use crate::color::Color;
 use crate::component::{Component, components, fields};
 use crate::field::Field;
+use crate::label::Label;
 use crate::material::Material;
 use crate::npc::Npc;
 use crate::physics::{Body, BodyKind, Joint};
@@ -47,6 +48,9 @@ components! {
         merge Fields, read_by [Simulation, Scripts];
     /// A source of light.
     Light => light: Light,
+        merge Fields, read_by [Drawing];
+    /// Text that every viewer reads, such as a sign.
+    Label => label: Label,
         merge Fields, read_by [Drawing];
     /// A sound at this place.
     Sound => sound: Sound,

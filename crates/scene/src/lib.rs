@@ -14,6 +14,7 @@ mod expand;
 mod field;
 mod hierarchy;
 mod json;
+mod label;
 mod limits;
 mod material;
 mod mesh;
@@ -42,6 +43,7 @@ pub use components::{
 };
 pub use expand::{PREFAB_PARTS_MAX, PrefabPart};
 pub use field::Field;
+pub use label::Label;
 pub use limits::{Limits, PACKAGE_BYTES_MAX};
 pub use material::{Material, Pattern};
 pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};

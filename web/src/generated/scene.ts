@@ -33,6 +33,8 @@ export type ComponentChanges = {
   Body?: object;
   /** Ties the body to another one. */
   Joint?: object;
+  /** Text that every viewer reads, such as a sign. */
+  Label?: object;
   /** A source of light. */
   Light?: object;
   /** The surface of the shape. */
@@ -61,6 +63,8 @@ export type Components = {
   Body?: Body;
   /** Ties the body to another one. */
   Joint?: Joint;
+  /** Text that every viewer reads, such as a sign. */
+  Label?: Label;
   /** A source of light. */
   Light?: Light;
   /** The surface of the shape. */
@@ -136,6 +140,20 @@ export type Joint = {
 
 /** How two joined bodies may still move against each other. */
 export type JointKind = "fixed" | "hinge" | "ball" | "slider" | "rope" | "spring";
+
+/** Text that faces each viewer, such as a sign, a goal or the name of a shop. */
+export type Label = {
+  /** Colour of the letters; white when left out. */
+  color?: Color;
+  /** How near a viewer must be to see it. */
+  distance?: number;
+  /** How far above the entity's position its lowest line is. */
+  height?: number;
+  /** Height of a line. */
+  size?: number;
+  /** Up to 200 characters in up to 6 lines, separated by `\n`. */
+  text: string;
+};
 
 /** A source of light. */
 export type Light = {

@@ -4,6 +4,7 @@ import type { Part } from '../../generated/Part';
 import type { PartChanges } from '../../generated/PartChanges';
 
 export type { Part, PartChanges };
+export type { PartLabel } from '../../generated/PartLabel';
 export type { PartLight } from '../../generated/PartLight';
 export type { PartMaterial } from '../../generated/PartMaterial';
 export type { PartNpc } from '../../generated/PartNpc';
@@ -22,6 +23,7 @@ export class PartMap extends Map<number, Part> {
 
 /** Whether two versions of a part look the same wherever they are: then only what scripts read has changed. */
 export function looksLike(a: Part, b: Part): boolean {
-  const looks = ({ shape, material, light, trigger }: Part) => JSON.stringify([shape, material, light, trigger]);
+  const looks = ({ shape, material, light, label, trigger }: Part) =>
+    JSON.stringify([shape, material, light, label, trigger]);
   return looks(a) === looks(b);
 }

@@ -11,6 +11,7 @@ import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
 import { BlobShadow, Dust } from './dust';
 import { Effects } from './effects';
+import { LabelsView } from './labels';
 import { avatarLook, npcLook, sameLooks } from './look';
 import { MaterialLibrary } from './materials';
 import { NameTag } from './nametag';
@@ -78,6 +79,7 @@ export class WorldView {
   #crowd!: Crowd;
   /** The crowd of disconnected players; created on demand. */
   #ghosts: Crowd | null = null;
+  #labels = new LabelsView();
   #occluders = new Occluders();
   #dust = new Dust();
   readonly effects = new Effects();
@@ -144,6 +146,7 @@ export class WorldView {
       if (before && looksLike(before, part)) continue;
       this.#hidePart(part.id);
       this.#parts.add(part);
+      this.#labels.add(part);
       this.#occluders.add(part);
     }
     for (const id of removed) {
@@ -168,6 +171,7 @@ export class WorldView {
 
   #hidePart(id: number): void {
     this.#parts.remove(id);
+    this.#labels.remove(id);
     this.#occluders.remove(id);
   }
 
@@ -302,6 +306,7 @@ export class WorldView {
         this.held.show(record.id, inHand, character.avatar.arms[1], record.pitch);
       } else {
         this.#parts.move(record.id, record.position, record.rotation);
+        this.#labels.move(record.id, record.position);
         this.#occluders.move(record.id, record.position, record.rotation);
       }
     }
@@ -322,6 +327,7 @@ export class WorldView {
     this.#ghosts?.update();
     const eye = this.camera.camera.position;
     for (const { avatar, tag } of this.#characters.values()) tag?.update(avatar.root.position, eye);
+    this.#labels.update(eye);
     this.renderer.render(this.#scene, this.camera.camera);
     this.#drawn = true;
     const change = this.#forced ? null : this.#governor.frame(dt * 1000);
@@ -452,6 +458,7 @@ export class WorldView {
     this.#materials = new MaterialLibrary(level.physicalMaterials);
     this.#parts = new PartsView(this.#materials, level.roundShapes, this.#meshes);
     this.#parts.addAll(this.#known.values());
+    this.#labels.addAll(this.#known.values());
     this.#lights = new Lights(this.#known.values(), level.shadowMapSize, level.pointLightsMax);
     this.#crowd = new Crowd(level.roundShapes, level.physicalMaterials);
     for (const character of this.#characters.values()) this.#crowdOf(character).add(character.avatar);
@@ -464,7 +471,7 @@ export class WorldView {
     this.#underwater.reset();
     this.#scene.fog = makeFog(this.#viewDistance, this.#lights.sunDirection);
     this.#sky = makeSky(this.#lights.sunDirection);
-    this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
+    this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#labels.group, this.#crowd.group);
     this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh, this.shots.group, this.held.group);
     this.#scene.add(this.npcs.group, this.ground.group);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
@@ -474,6 +481,7 @@ export class WorldView {
     this.#scene.clear();
     if (this.#sky) disposeSky(this.#sky);
     this.#parts?.dispose();
+    this.#labels.dispose();
     this.#materials?.dispose();
     this.#lights?.dispose();
     this.#crowd?.dispose();
