@@ -272,6 +272,11 @@ impl ClientCore {
         self.client.send(&ClientMessage::Hide { player_id, hidden });
     }
 
+    /// Asks for a new life of the own character.
+    pub fn reset_character(&mut self) {
+        self.client.send(&ClientMessage::Reset);
+    }
+
     /// Leaves the world; send what `take_reliable` then returns.
     pub fn leave(&mut self) {
         self.client.send(&ClientMessage::Leave);

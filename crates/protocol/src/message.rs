@@ -175,6 +175,9 @@ pub enum ClientMessage {
     AskScene,
     /// Output and errors of this client's scripts.
     Log(ClientLog),
+    /// Ends the life of the player's character, which then respawns: for players
+    /// who are stuck.
+    Reset,
 }
 
 /// A stat beside a player's name (`leaderstats`).

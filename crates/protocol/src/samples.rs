@@ -101,6 +101,7 @@ pub fn client() -> Vec<ClientMessage> {
             jitter_ms: 4.25,
         }),
         ClientMessage::AskScene,
+        ClientMessage::Reset,
         ClientMessage::Log(ClientLog {
             revision: "ab".repeat(32),
             browser: "Firefox on Linux".into(),

@@ -34,7 +34,7 @@ variants!(
     CLIENT_MESSAGES, client_name, ClientMessage:
     Handshake, Inputs, SnapshotAck, Ping, Leave, Event, Invoke, ScriptRequest, ScriptVerify, Chat,
     Terraform, ChunkRequest, CastSpell, UnreliableEvent, AskFigures, Hide,
-    Report, AskScene, Log,
+    Report, AskScene, Log, Reset,
 );
 
 variants!(

@@ -159,6 +159,10 @@ export class ClientCore {
      */
     request_scripts(paths: string[]): void;
     /**
+     * Asks for a new life of the own character.
+     */
+    reset_character(): void;
+    /**
      * The newest token that resumes this session.
      */
     resume_token(): string | undefined;

@@ -194,6 +194,11 @@ export class PlaySession {
     this.core()?.chat(text);
   }
 
+  /** Ends the life of the own character, which respawns: for players who are stuck. */
+  resetCharacter(): void {
+    this.core()?.reset_character();
+  }
+
   /** Requests the server's tick timings; see `PlayModel.serverFigures`. */
   askFigures(): void {
     this.core()?.ask_figures();

@@ -169,6 +169,11 @@ impl Host {
                 session.send(&ServerMessage::Figures(self.telemetry.figures()));
                 Ok(())
             }
+            ClientMessage::Reset => {
+                let is_reset = self.world.apply(input::Reset { player: number });
+                let text = || "your character has only just spawned".to_owned();
+                is_reset.then_some(()).ok_or_else(|| ("too_soon", text()))
+            }
             ClientMessage::Leave => {
                 session.answer(seq, Ok(()));
                 session.player = None;

@@ -156,6 +156,7 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
         ("session", "report") => body(payload).map(report),
         ("scripts", "log") => body(payload).map(ClientMessage::Log),
         ("session", "leave") => Ok(ClientMessage::Leave),
+        ("session", "reset") => Ok(ClientMessage::Reset),
         ("movement", "input_batch") => body(payload).and_then(inputs),
         ("network", "event") => body(payload).map(|p: EventPayload| ClientMessage::Event {
             name: p.name,

@@ -22,7 +22,7 @@ pub use commands::{Actor, Cast, Clear, Forget, Learn, Terraform};
 pub use lifecycle::{Close, EndClose, Step, StepReport, WallClock};
 pub use messages::{Chat, ChatRefusal, Event, Invoke};
 pub use players::{
-    Beside, Connected, Controls, Dress, Join, Leave, Reconnect, RoundTrip, Shown, Teleport,
+    Beside, Connected, Controls, Dress, Join, Leave, Reconnect, Reset, RoundTrip, Shown, Teleport,
 };
 pub use scripts::{Reload, SwapBack};
 pub use storage::{OpsPersisted, StoreAnswered};
@@ -126,6 +126,7 @@ inputs! {
     WallClock,
     Close,
     EndClose,
+    Reset,
 }
 
 impl World {

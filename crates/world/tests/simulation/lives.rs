@@ -287,3 +287,18 @@ fn who_does_not_say_what_they_see_sees_the_far_as_late_as_the_near() {
         assert_eq!(range.count("Hit", &text("Ben")), 1, "from {distance} m");
     }
 }
+
+#[test]
+fn a_player_who_is_stuck_resets_their_character_but_not_all_the_time() {
+    let mut range = Range::new();
+    let ada = range.join("Ada", [8.0, 0.1, 6.0]);
+    range.steps(120);
+    assert!(range.world.apply(input::Reset { player: ada }));
+    range.steps(2);
+    assert_eq!(range.count("Died", &text("Ada")), 1);
+    let feet = range.world.character(ada).expect("is here").feet;
+    assert!(feet.x.abs() < 3.0, "at the spawn point, not {feet}");
+    assert!(!range.world.apply(input::Reset { player: ada }), "too soon");
+    range.steps(2);
+    assert_eq!(range.count("Died", &text("Ada")), 1);
+}

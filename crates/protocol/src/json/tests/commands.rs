@@ -47,6 +47,7 @@ fn every_command_is_understood() {
             },
         ),
         ("session", "scene", json!({}), ClientMessage::AskScene),
+        ("session", "reset", json!({}), ClientMessage::Reset),
         ("session", "leave", Json::Null, ClientMessage::Leave),
         (
             "network",

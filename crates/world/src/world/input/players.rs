@@ -12,6 +12,7 @@ use crate::characters::{place_beside, teleport};
 use crate::moment::Moment;
 use crate::player::{PlayerNumber, UNHURT};
 use crate::saved::put_back;
+use crate::state::WorldState;
 
 /// Adds a player; they are in the world at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -314,6 +315,42 @@ impl Effect for Beside {
         };
         teleport(&mut state.space, player, feet);
         true
+    }
+}
+
+/// Seconds that a character lives before a player may reset it, so that a client
+/// cannot flood scripts with deaths.
+const RESET_AFTER_S: u32 = 2;
+
+/// Ends the life of a player's character, which respawns by the rules of the
+/// game. The outcome is false, without an effect, shortly after a spawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reset {
+    /// The player.
+    pub player: PlayerNumber,
+}
+
+impl Effect for Reset {
+    type Outcome = bool;
+
+    fn player(&self) -> Option<PlayerNumber> {
+        Some(self.player)
+    }
+
+    fn run(self, world: &mut World) -> bool {
+        let mut state = world.state.borrow_mut();
+        let WorldState {
+            space, characters, ..
+        } = &mut *state;
+        let Some(player) = space.players.get(&self.player) else {
+            return false;
+        };
+        let lived = space.tick.saturating_sub(player.vitality.life.first_tick);
+        let may = lived >= RESET_AFTER_S * space.tick_hz;
+        if may {
+            characters.die(space, self.player, None, None);
+        }
+        may
     }
 }
 
