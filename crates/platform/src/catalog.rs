@@ -127,6 +127,7 @@ pub fn routes() -> OpenApiRouter<Arc<Catalog>> {
         .routes(routes!(assets::cdn))
         .routes(routes!(assets::download))
         .routes(routes!(likes::like, likes::unlike))
+        .routes(routes!(likes::liked))
         .routes(routes!(edit::publish))
         .routes(routes!(edit::unpublish))
         .routes(routes!(edit::feature))

@@ -4,6 +4,7 @@ import {
   channelPlayPath,
   consolePath,
   gamePath,
+  LIKES_PATH,
   managePath,
   parseRoute,
   playPath,
@@ -20,6 +21,7 @@ test('each path resolves to its page', () => {
   const play = parseRoute('/play/obby', '?world=world_1');
   expect(play.page === 'play' && play.query.get('world')).toBe('world_1');
   expect(parseRoute(consolePath('obby'))).toEqual({ page: 'console', gameId: 'obby' });
+  expect(parseRoute(LIKES_PATH)).toEqual({ page: 'likes' });
   expect(parseRoute('/characters')).toEqual({ page: 'characters' });
   expect(parseRoute('/notices')).toEqual({ page: 'notices' });
   expect(parseRoute('/moderation')).toEqual({ page: 'moderation' });

@@ -7,7 +7,7 @@ export type Route =
   | { page: 'game'; gameId: string }
   | { page: 'play'; gameId: string; query: URLSearchParams }
   | { page: 'search'; query: URLSearchParams }
-  | { page: 'create' | 'worlds' | 'characters' | 'notices' | 'moderation' | 'docs-api' | 'docs-rest' }
+  | { page: 'create' | 'worlds' | 'likes' | 'characters' | 'notices' | 'moderation' | 'docs-api' | 'docs-rest' }
   | { page: 'upload' | 'sign-in' | 'register' | 'account' | 'admin'; query: URLSearchParams }
   | { page: 'manage'; gameId: string; view: ManageView }
   | { page: 'console'; gameId: string }
@@ -44,6 +44,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
     case 'home':
     case 'create':
     case 'worlds':
+    case 'likes':
     case 'characters':
     case 'notices':
     case 'moderation':
@@ -82,6 +83,9 @@ export const consolePath = (gameId: string): string => `/create/${encodeURICompo
 
 /** The visitor's own worlds; `/worlds` itself is the interface for programs. */
 export const WORLDS_PATH = '/my/worlds';
+
+/** The games that the visitor likes. */
+export const LIKES_PATH = '/my/likes';
 
 /** A creator's page about one of their games. */
 export const managePath = (gameId: string, view: ManageView = 'overview'): string =>

@@ -14,6 +14,10 @@ export const getRanking = (id: string, signal?: AbortSignal) =>
 export const setLike = (id: string, liked: boolean) =>
   call(liked ? 'PUT' : 'DELETE', '/api/games/{id}/like', { path: { id }, as: 'guest' });
 
+/** The games that the visitor likes, the last liked first. */
+export const likedGames = (page: number, signal?: AbortSignal) =>
+  call('GET', '/api/me/likes', { query: { page, per_page: 24 }, as: 'me', signal });
+
 /** Features a game or stops featuring it; for moderators. */
 export const setFeatured = (id: string, featured: boolean) =>
   call('PUT', '/api/games/{id}/featured', { path: { id }, body: { featured }, as: 'me' });

@@ -1,4 +1,4 @@
-//! Likes: one per user and game.
+//! Likes: one per user and game, and the list of a user's.
 
 use std::sync::Arc;
 
@@ -7,13 +7,65 @@ use axum::extract::State;
 use sqlx::{AnyPool, Row};
 
 use super::access::{self, OptionalSession};
-use super::ranking;
-use crate::api::LikeState;
+use super::games::{self, SUMMARY_COLUMNS};
+use super::{assets, ranking};
+use crate::api::{GameList, GameVisibility, LikeState};
 use crate::catalog::Catalog;
 use crate::community::auth::Session;
 use crate::core::db::to_u32;
 use crate::core::error::ApiError;
-use crate::core::extract::ApiPath;
+use crate::core::extract::{ApiPath, ApiQuery};
+use crate::core::paging::PageQuery;
+
+/// Games of `game_likes l` that their user may still see.
+const VISIBLE: &str = "game_likes l JOIN games g ON g.game_id = l.game_id
+     JOIN users u ON u.user_id = g.creator_id
+     WHERE l.user_id = $1 AND (g.visibility <> 'private' OR g.creator_id = $1)";
+
+/// Lists the games that you like, the last liked first.
+///
+/// # Errors
+/// 400 for an invalid page.
+#[utoipa::path(
+    get, path = "/api/me/likes", tag = "store", params(PageQuery),
+    responses((status = 200, body = GameList)),
+    security(("bearer" = []))
+)]
+pub async fn liked(
+    State(catalog): State<Arc<Catalog>>,
+    session: Session,
+    ApiQuery(query): ApiQuery<PageQuery>,
+) -> Result<Json<GameList>, ApiError> {
+    let page = query.page()?;
+    let (db, now_s) = (&catalog.core.db, catalog.core.clock.now_s());
+    let count = format!("SELECT COUNT(*) AS total FROM {VISIBLE}");
+    let total: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(count))
+        .bind(&session.user_id)
+        .fetch_one(db)
+        .await?;
+    let query = format!(
+        "SELECT {SUMMARY_COLUMNS}, g.visibility FROM {VISIBLE}
+         ORDER BY l.created_at DESC, g.game_id LIMIT $2 OFFSET $3"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(&session.user_id)
+        .bind(page.limit())
+        .bind(page.offset())
+        .fetch_all(db)
+        .await?;
+    let summaries = rows.iter().map(|row| {
+        let visibility = GameVisibility::from_name(row.try_get("visibility")?);
+        let grants = assets::Grants::of(&catalog, visibility, now_s);
+        let players = games::players_now(&catalog, row.try_get("game_id")?);
+        games::summary(row, players, &grants)
+    });
+    Ok(Json(GameList {
+        games: summaries.collect::<Result<_, sqlx::Error>>()?,
+        total: to_u32(total),
+        page: page.page,
+        page_size: page.per_page,
+    }))
+}
 
 /// Likes a game. Idempotent.
 ///

@@ -272,6 +272,9 @@ async fn unpublished_games_are_visible_only_to_their_creator() {
     assert_eq!(platform.get(&file.url).await.status(), StatusCode::OK);
     let running = ada.join(json!({ "game_id": "race" })).await;
 
+    for fan in [&ada, &eve] {
+        let _: LikeState = fan.ok(Method::PUT, "/api/games/race/like", json!({})).await;
+    }
     let edition = ada.edition("race").await;
     let game: CreatorGame = ada
         .ok(
@@ -286,6 +289,10 @@ async fn unpublished_games_are_visible_only_to_their_creator() {
         GameVisibility::Public,
         "the visibility after publishing again"
     );
+    let liked: GameList = ada.get("/api/me/likes").await;
+    assert_eq!(liked.total, 1);
+    let liked: GameList = eve.get("/api/me/likes").await;
+    assert_eq!((liked.total, liked.games.len()), (0, 0));
     for path in [
         "/api/games/race",
         "/api/games/race/files",
@@ -376,6 +383,9 @@ async fn likes_count_once_and_can_be_removed() {
     assert_eq!(state.likes, 2);
     let detail: GameDetail = ada.get("/api/games/sample").await;
     assert!(detail.liked);
+    let liked: GameList = ada.get("/api/me/likes").await;
+    assert_eq!((liked.total, liked.games[0].id.as_str()), (1, "sample"));
+    assert_eq!(liked.games[0].likes, 2);
     let list: GameList = platform.get_json("/api/games").await;
     assert_eq!(list.games[0].likes, 2);
     for _ in 0..2 {
@@ -388,8 +398,12 @@ async fn likes_count_once_and_can_be_removed() {
             }
         );
     }
-    let anonymous = platform.request(Method::PUT, path).send().await.unwrap();
-    assert_eq!(error_of(anonymous).await, (401, "missing_token".to_owned()));
+    let liked: GameList = ada.get("/api/me/likes").await;
+    assert_eq!((liked.total, liked.games.len()), (0, 0));
+    for (method, path) in [(Method::PUT, path), (Method::GET, "/api/me/likes")] {
+        let anonymous = platform.request(method, path).send().await.unwrap();
+        assert_eq!(error_of(anonymous).await, (401, "missing_token".to_owned()));
+    }
     let refused = ada
         .send(Method::PUT, "/api/games/nothing/like", json!({}))
         .await;
