@@ -31,7 +31,9 @@ export class LabelsView {
     const canvas = paint(lines, label.color);
     const map = new CanvasTexture(canvas);
     map.colorSpace = SRGBColorSpace;
-    const sprite = new Sprite(new SpriteMaterial({ map, transparent: true, depthWrite: false, toneMapped: false }));
+    const sprite = new Sprite(
+      new SpriteMaterial({ map, transparent: true, depthWrite: false, fog: false, toneMapped: false }),
+    );
     const height = (label.size * canvas.height) / LINE_PX;
     sprite.scale.set((height * canvas.width) / canvas.height, height, 1);
     const shown = { sprite, label, lift: label.height + height / 2 };
