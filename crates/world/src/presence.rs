@@ -1,4 +1,4 @@
-//! Who is in the world, as clients are notified of it.
+//! Presence: the players in the world, as replicated to clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 

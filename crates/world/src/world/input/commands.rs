@@ -17,7 +17,7 @@ use crate::spells::CastRefusal;
 use crate::state::WorldState;
 use crate::terrain::TerraformError;
 
-/// Who acts on a world.
+/// The user or player that acts on a world.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Actor {
     /// A player, with their character.
@@ -89,7 +89,7 @@ impl Effect for Cast {
 /// changed nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terraform {
-    /// Who changes it.
+    /// The user or player that changes it.
     pub by: Actor,
     /// The operation.
     pub op: TerrainOp,
