@@ -33,6 +33,8 @@ type Seen = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
 struct Server {
     url: String,
     seen: Seen,
+    /// Short only where the model never answers.
+    patience: Duration,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -49,6 +51,8 @@ impl Server {
             .unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Seen::default();
+        let hangs = moods.iter().any(|mood| matches!(mood, Mood::Hang));
+        let patience = Duration::from_millis(if hangs { 700 } else { 60_000 });
         let noted = seen.clone();
         let handler = move |headers: HeaderMap, body: String| {
             let (noted, moods) = (noted.clone(), moods.clone());
@@ -67,6 +71,7 @@ impl Server {
         Self {
             url,
             seen,
+            patience,
             _runtime: runtime,
         }
     }
@@ -76,7 +81,7 @@ impl Server {
             url: self.url.clone(),
             key: "the-key".to_owned(),
             model: "a-model".to_owned(),
-            patience: Duration::from_millis(700),
+            patience: self.patience,
             rests: vec![Duration::from_millis(1); 2],
         };
         compile(&MessagesApi::new(settings).unwrap(), path, soul)

@@ -90,7 +90,7 @@ fn the_names_of_components_are_those_that_serde_reads() {
     let json = json!({"Trigger": {}, "Tag": [], "Attributes": {}, "SpawnPoint": {}, "Npc": {},
         "Transform": {}, "Material": {}, "NetworkIdentity": {},
         "Shape": {"type": "sphere", "radius": 1}, "Body": {"type": "static"},
-        "Joint": {"type": "ball"}, "Light": {"type": "sun"}, "Script": {"path": "a"},
+        "Joint": {"type": "ball"}, "Light": {"type": "sun"}, "Label": {"text": "a"}, "Script": {"path": "a"},
         "Model": {"asset": "a"}, "Sound": {"asset": "a"}});
     let components: Components = serde_json::from_value(json.clone()).unwrap();
     for kind in ComponentKind::ALL {

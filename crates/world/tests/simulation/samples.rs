@@ -37,8 +37,8 @@ fn the_arena_still_gives_the_same_world() {
 #[test]
 fn the_obby_still_gives_the_same_world() {
     let pinned = Pinned {
-        entities: "7500e8c13d92c0898f8ba6040f981e6abcc5605c597a8e8cc1bb162416cb6fe0",
-        world: [11_418_655_983_640_488_529, 9_501_470_084_422_381_676],
+        entities: "ca91e5820be125dd3819689f2af3fc8d242f6d5c00008b48cb469b9a7290c9eb",
+        world: [2_690_771_101_730_463_356, 8_294_091_909_381_250_597],
     };
     check("obby", &pinned);
 }
