@@ -114,12 +114,12 @@ async fn stop_reading(transport: Transport) {
             ada.play(Duration::from_millis(5)).await;
             ticks.insert(ada.newest_tick());
         }
-        let wanted = ticks.len() + 100;
-        while ticks.len() < wanted {
+        let meanwhile = ticks.len();
+        while ticks.len() < meanwhile + 100 {
             ada.play(Duration::from_millis(5)).await;
             ticks.insert(ada.newest_tick());
         }
-        ticks.len()
+        meanwhile
     });
     server.until_metric("frolic_slow_readers").await;
     server
@@ -136,9 +136,11 @@ async fn stop_reading(transport: Transport) {
     assert!(reason.contains("too slowly"), "closed with {reason:?}");
 
     let _ = done.send(());
-    let updates = others.await.expect("others are unaffected");
-    // How many came before depends on the machine.
-    assert!(updates > 100, "{updates} updates");
+    let meanwhile = others.await.expect("others are unaffected");
+    assert!(
+        meanwhile > 20,
+        "{meanwhile} updates for Ada while Eve was slow"
+    );
     let kicked = "frolic_kicks_total{cause=\"slow_reader\"}";
     assert_eq!(server.metric(kicked).await, 1.0, "Eve alone");
     server.stop().await;
